@@ -1,0 +1,52 @@
+"""Measures of ranking quality: one per file, conventions spelt out, exact swap deltas."""
+
+from gradrank.measures.average_precision import MAP
+from gradrank.measures.base import BoundMeasure, Measure, mean_value
+from gradrank.measures.bpref import Bpref
+from gradrank.measures.cndcg import CNDCG
+from gradrank.measures.compute import bind_measures, bound_values, measure_values
+from gradrank.measures.conventions import CONVENTIONS, Convention
+from gradrank.measures.dcg import DCG
+from gradrank.measures.err import ERR
+from gradrank.measures.graded import AnyMeasure, Graded
+from gradrank.measures.kappa_err import KappaERR
+from gradrank.measures.kappa_ndcg import KappaNDCG
+from gradrank.measures.kendall import KendallTau
+from gradrank.measures.mean_ndcg import MeanNDCG
+from gradrank.measures.ndcg import NDCG
+from gradrank.measures.precision import Precision
+from gradrank.measures.rbp import RBP
+from gradrank.measures.recall import Recall
+from gradrank.measures.reciprocal_rank import MRR
+from gradrank.measures.registry import REGISTRY, parse_measure
+from gradrank.measures.wta import WTA
+
+__all__ = [
+    "CNDCG",
+    "CONVENTIONS",
+    "DCG",
+    "ERR",
+    "MAP",
+    "MRR",
+    "NDCG",
+    "RBP",
+    "REGISTRY",
+    "WTA",
+    "AnyMeasure",
+    "BoundMeasure",
+    "Bpref",
+    "Convention",
+    "Graded",
+    "KappaERR",
+    "KappaNDCG",
+    "KendallTau",
+    "MeanNDCG",
+    "Measure",
+    "Precision",
+    "Recall",
+    "bind_measures",
+    "bound_values",
+    "mean_value",
+    "measure_values",
+    "parse_measure",
+]

@@ -1,0 +1,371 @@
+"""What a measure is: a frozen value object that prints as its name and computes a value per query."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.data.strings import Strings
+from gradrank.errors import MeasureError
+from gradrank.measures.conventions import convention
+from gradrank.measures.parameters import Parameter, parameter
+from gradrank.parallel import for_query_blocks
+from gradrank.ranking import TIE_POLICIES, Ranking, Ties, check_scores, rank
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+NO_WEIGHTS: FloatArray = np.empty(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What a measure needs to know of the labels, computed once: labels do not change, scores do."""
+
+    gain: FloatArray
+    """One number a document (gain, relevant or not, stopping probability, …)."""
+    norm: FloatArray
+    """One divisor a query."""
+    depth: IntArray
+    """Number of ranks of each query that count."""
+    empty: NDArray[np.bool_]
+    """Queries without a relevant document."""
+    weight: FloatArray = field(default_factory=lambda: NO_WEIGHTS)
+    """One number a rank of each query (discount), if the measure has such."""
+    short: NDArray[np.bool_] | None = None
+    """Queries that count 0 because their list is shorter than the cut-off, if the convention says so."""
+    option: int = 0
+    """A variant of the kernel."""
+
+
+@dataclass(frozen=True)
+class SwapKernels:
+    """The fast swap deltas of a family of measures, for one query in rank order."""
+
+    form: int
+    """Number of the family, for kernels that switch on it."""
+    prepare: Callable[..., None]
+    """``prepare(n, gain, weight, norm, depth, option, state)`` fills the scratch rows of ``state``."""
+    row: Callable[..., None]
+    """``row(p, n, gain, weight, norm, depth, option, state, out)``: deltas of swapping rank p with every rank."""
+
+
+# Numbers of the families; see SwapKernels.form.
+POSITION, AVERAGE_PRECISION, RECIPROCAL_RANK, EXPECTED_RECIPROCAL_RANK, KENDALL, BPREF = range(6)
+STATE_ROWS = 4
+"""Scratch rows that the swap kernels may use, each of list length + 1."""
+
+
+@dataclass(frozen=True, repr=False)
+class Measure(ABC):
+    """A measure of ranking quality; higher is better.
+
+    A measure is a value: equal if it prints equal, usable as a key, spelt the same in Python, on the
+    command line, in logs and in column heads. Parameters that are not given come from the convention.
+
+    >>> from gradrank.measures import NDCG
+    >>> NDCG(10), NDCG(10, convention="letor4"), NDCG(10, ties="file")
+    (NDCG@10, NDCG(convention=letor4)@10, NDCG(ties=file)@10)
+    >>> NDCG(10) == NDCG(10, ties="average")
+    True
+    """
+
+    cutoff: int | None = None
+    """Number of ranks that count; None = all."""
+    label: str | None = field(default=None, kw_only=True)
+    """Label source; None = the primary one."""
+    convention: str = field(default="gradrank", kw_only=True)
+    """Where parameters that are not given come from; see ``conventions``."""
+    ties: Ties = parameter("what happens to documents with equal scores", *TIE_POLICIES)
+    empty: float | str = parameter("value of a query without a relevant document", "skip", low=0.0, high=1.0)
+    unjudged: str = parameter("documents without a label count as non-relevant, or are taken out", "nonrelevant", "skip")
+    precision: str = parameter("floating-point type in which scores are compared", "double", "single")
+
+    name: ClassVar[str]
+    """The name in the grammar, e.g. ``NDCG``."""
+    aliases: ClassVar[tuple[str, ...]] = ()
+    takes_cutoff: ClassVar[bool] = True
+    default_source: ClassVar[str | None] = None
+    """Label source that the measure reads if none is given; None = the primary one."""
+    swap: ClassVar[SwapKernels | None] = None
+    """Fast swap deltas; without them the definition is computed."""
+
+    def __post_init__(self) -> None:
+        rules = convention(self.convention)
+        if not rules.defines(self.name):
+            raise MeasureError(
+                f"the convention {self.convention} does not define {self.name}; "
+                f"it has {', '.join(rules.measures or ())}"
+            )
+        if self.cutoff is not None:
+            if not self.takes_cutoff:
+                raise MeasureError(f"{self.name} takes no cut-off")
+            if isinstance(self.cutoff, bool) or not isinstance(self.cutoff, int | np.integer) or self.cutoff < 1:
+                raise MeasureError(f"{self.name}: cut-off is {self.cutoff!r}, expected a whole number of 1 or more")
+            object.__setattr__(self, "cutoff", int(self.cutoff))
+        if self.label is not None and (not isinstance(self.label, str) or not self.label.isidentifier()):
+            raise MeasureError(f"{self.name}: label is {self.label!r}, expected the name of a label source")
+        for item, spec in self.parameters().items():
+            value = getattr(self, item)
+            if value is None:
+                value = rules.value(self.name, item)
+            object.__setattr__(self, item, spec.check(self.name, item, value))
+
+    # ------------------------------------------------------------------ name
+    @classmethod
+    def parameters(cls) -> dict[str, Parameter]:
+        """The parameters that a convention can give, by name."""
+        return {item.name: item.metadata["parameter"] for item in fields(cls) if "parameter" in item.metadata}
+
+    @classmethod
+    def summary(cls) -> str:
+        """The first sentence of the definition."""
+        return (cls.__doc__ or "").strip().split("\n")[0]
+
+    def __str__(self) -> str:
+        rules = convention(self.convention)
+        given: dict[str, Any] = {}
+        if self.convention != "gradrank":
+            given["convention"] = self.convention
+        if self.label is not None:
+            given["label"] = self.label
+        for item in self.parameters():
+            value = getattr(self, item)
+            if value != rules.value(self.name, item):
+                given[item] = value
+        inside = ", ".join(f"{key}={_spelt(value)}" for key, value in given.items())
+        at = "" if self.cutoff is None else f"@{self.cutoff}"
+        return self.name + (f"({inside})" if inside else "") + at
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __matmul__(self, cutoff: int) -> Measure:
+        """``NDCG() @ 10`` is ``NDCG(10)``."""
+        from dataclasses import replace
+
+        return replace(self, cutoff=cutoff)
+
+    # ------------------------------------------------------------------ values
+    @abstractmethod
+    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, threads: int | None = None) -> Prepared:
+        """Everything that depends on the labels alone."""
+
+    @abstractmethod
+    def kernel(self) -> Callable[..., None]:
+        """The compiled loop over queries: ``kernel(first, end, indptr, order, tie_end, retrieved, gain, norm,
+        depth, weight, option, out)``."""
+
+    def bind(self, data: RankingData, *, threads: int | None = None) -> BoundMeasure:
+        """The measure with everything prepared that depends on the labels of ``data`` alone."""
+        return BoundMeasure(self, data, threads)
+
+    def values(self, scores: ArrayLike, data: RankingData, *, threads: int | None = None) -> FloatArray:
+        """The value of each query; NaN where the convention leaves the query out.
+
+        >>> from gradrank.measures import MRR
+        >>> data = RankingData.from_arrays([[0.0]] * 4, [0, 1, 0, 0], qid=[1, 1, 2, 2])
+        >>> MRR().values([2.0, 1.0, 1.0, 2.0], data).tolist()
+        [0.5, 0.0]
+        """
+        return self.bind(data, threads=threads).values(scores)
+
+    def mean(self, scores: ArrayLike, data: RankingData, *, threads: int | None = None) -> float:
+        """Mean over the queries that have a value; NaN if none has."""
+        return mean_value(self.values(scores, data, threads=threads))
+
+    # ------------------------------------------------------------------ swap deltas
+    def swap_deltas(self, labels: ArrayLike, scores: ArrayLike) -> FloatArray:
+        """Change of the measure of one query when two documents swap ranks, for all pairs of documents.
+
+        Entry (i, j) is the value after documents i and j have swapped their ranks, minus the value now.
+        Documents with equal scores stand in the given order.
+
+        >>> from gradrank.measures import MRR
+        >>> MRR().swap_deltas([0, 1], [2.0, 1.0]).tolist()
+        [[0.0, 0.5], [0.5, 0.0]]
+        """
+        if self.swap is None:
+            return self.swap_deltas_by_definition(labels, scores)
+        label_column = np.asarray(labels, dtype=np.float32)
+        if self.unjudged == "skip" and np.isnan(label_column).any():
+            # Condensed lists: a swap with an unjudged document moves a judged one past others.
+            return self.swap_deltas_by_definition(labels, scores)
+        order = _file_order(scores)
+        n = len(order)
+        result = np.zeros((n, n))
+        if n < 2 or np.isnan(label_column).all():
+            return result
+        prepared = self.prepare(label_column[order], np.array([0, n]), 1)
+        if bool(prepared.empty[0]) or (prepared.short is not None and bool(prepared.short[0])):
+            return result
+        by_rank = np.empty((n, n))
+        state = np.zeros((STATE_ROWS, n + 1))
+        arguments = (n, prepared.gain, prepared.weight, prepared.norm[0], prepared.depth[0], prepared.option, state)
+        self.swap.prepare(*arguments)
+        for p in range(n):
+            self.swap.row(p, *arguments, by_rank[p])
+        result[np.ix_(order, order)] = by_rank
+        return result
+
+    def swap_deltas_by_definition(self, labels: ArrayLike, scores: ArrayLike) -> FloatArray:
+        """The oracle of :meth:`swap_deltas`: swap two ranks, evaluate again, subtract.
+
+        >>> from gradrank.measures import MRR
+        >>> MRR().swap_deltas_by_definition([0, 1], [2.0, 1.0]).tolist()
+        [[0.0, 0.5], [0.5, 0.0]]
+        """
+        label_column = np.asarray(labels, dtype=np.float32)
+        order = _file_order(scores)
+        n = len(order)
+        result = np.zeros((n, n))
+        standing = np.empty(n)
+        standing[order] = np.arange(n, 0, -1)
+        first, second = np.triu_indices(n, 1)
+        # One query for each swap, and one for the list as it stands.
+        trials = np.repeat(standing[None, :], len(first) + 1, axis=0)
+        rows = np.arange(len(first))
+        trials[rows, first], trials[rows, second] = standing[second], standing[first]
+        source = self.label or self.default_source or "label"
+        data = RankingData(
+            X=np.empty((trials.size, 0), dtype=np.float32),
+            indptr=np.arange(0, trials.size + 1, n),
+            labels={source: np.tile(label_column, len(trials))},
+            qid=Strings.of(range(len(trials))),
+        )
+        values = np.nan_to_num(self.values(trials.ravel(), data, threads=1))
+        result[first, second] = values[:-1] - values[-1]
+        return result + result.T
+
+
+@dataclass(frozen=True, eq=False)
+class BoundMeasure:
+    """A measure bound to data: what depends on the labels is computed once, then scores are evaluated often."""
+
+    measure: Measure
+    data: RankingData
+    threads: int | None = None
+    prepared: Prepared = field(init=False)
+    _judged: NDArray[np.bool_] | None = field(init=False)
+    _indptr: IntArray = field(init=False)
+    _labels: NDArray[np.float32] = field(init=False)
+    _skipped: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        data = self.data
+        labels = data.label(self.measure.label or self.measure.default_source)
+        indptr = data.indptr
+        missing = np.isnan(labels)
+        judged: NDArray[np.bool_] | None = None
+        skipped = np.zeros(data.n_queries, dtype=bool)
+        if missing.any():
+            judged_counts = np.add.reduceat(~missing, indptr[:-1])
+            skipped = judged_counts == 0
+            if self.measure.unjudged == "skip":
+                # Condensed lists: rank only the judged documents. A query without any keeps its
+                # documents (as nothing may be empty) and is skipped below.
+                judged = ~missing | np.repeat(skipped, data.sizes)
+                indptr = np.concatenate(([0], np.cumsum(np.add.reduceat(judged.astype(np.int64), indptr[:-1]))))
+                labels = labels[judged]
+        set_field = object.__setattr__
+        set_field(self, "prepared", self.measure.prepare(labels, indptr, self.threads))
+        set_field(self, "_judged", judged)
+        set_field(self, "_indptr", indptr)
+        set_field(self, "_labels", labels)
+        set_field(self, "_skipped", skipped)
+
+    def ranking_key(self) -> tuple[object, ...]:
+        """Bound measures with equal keys (on the same data) can share one ranking."""
+        measure = self.measure
+        by_label = measure.ties in ("pessimistic", "optimistic") or self._judged is not None
+        return (measure.ties, measure.precision, (measure.label or measure.default_source) if by_label else None,
+                self._judged is not None)  # fmt: skip
+
+    def rank(self, scores: FloatArray) -> Ranking:
+        """The ranking of checked scores under the measure's tie policy."""
+        if self._judged is not None:
+            scores = scores[self._judged]
+        if self.measure.precision == "single":
+            with np.errstate(over="ignore"):
+                scores = scores.astype(np.float32).astype(np.float64)
+        docid = self.data.docid
+        if docid is not None and self._judged is not None and self.measure.ties == "docid":
+            docid = docid[np.flatnonzero(self._judged)]
+        return rank(
+            scores, self._indptr, ties=self.measure.ties, labels=self._labels, docid=docid, threads=self.threads
+        )
+
+    def values(self, scores: ArrayLike, ranking: Ranking | None = None) -> FloatArray:
+        """The value of each query; ``ranking`` saves sorting if a measure with the same key has it."""
+        if ranking is None:
+            ranking = self.rank(check_scores(np.asarray(scores), self.data.n_docs))
+        prepared = self.prepared
+        out = np.empty(self.data.n_queries)
+        kernel = self.measure.kernel()
+        order, tie_end, retrieved, indptr = ranking.order, ranking.tie_end, ranking.retrieved, self._indptr
+
+        def work(first: int, end: int) -> None:
+            kernel(first, end, indptr, order, tie_end, retrieved, prepared.gain, prepared.norm, prepared.depth,
+                   prepared.weight, prepared.option, out)  # fmt: skip
+
+        for_query_blocks(work, indptr, self.threads)
+        empty = self.measure.empty
+        out[prepared.empty] = np.nan if isinstance(empty, str) else empty
+        if prepared.short is not None:
+            out[prepared.short] = 0.0
+        out[self._skipped] = np.nan
+        return out
+
+    def mean(self, scores: ArrayLike) -> float:
+        """Mean over the queries that have a value."""
+        return mean_value(self.values(scores))
+
+
+def mean_value(values: FloatArray) -> float:
+    """Mean of the values that are there; NaN if none is.
+
+    >>> mean_value(np.array([0.0, np.nan, 1.0]))
+    0.5
+    """
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if len(there) else float("nan")
+
+
+def relevant(labels: NDArray[np.float32], threshold: float) -> FloatArray:
+    """1 for documents whose label reaches the threshold, 0 for others and for unjudged ones.
+
+    >>> relevant(np.array([0, 1, 2, np.nan], dtype=np.float32), 2.0).tolist()
+    [0.0, 0.0, 1.0, 0.0]
+    """
+    # The comparison is made in single precision, the type of the labels: 0.1 reaches a threshold of 0.1.
+    return (labels >= np.float32(threshold)).astype(np.float64)
+
+
+def query_sums(values: FloatArray, indptr: IntArray) -> FloatArray:
+    """Sum over the documents of each query."""
+    result: FloatArray = np.add.reduceat(values, indptr[:-1])
+    return result
+
+
+def cut(cutoff: int | None, indptr: IntArray) -> IntArray:
+    """Number of ranks of each query that count under a cut-off."""
+    sizes = np.diff(indptr)
+    return sizes if cutoff is None else np.minimum(sizes, cutoff)
+
+
+def _file_order(scores: ArrayLike) -> IntArray:
+    return np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
+
+
+def _spelt(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_spelt(item) for item in value) + "]"
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else repr(value)
+    return str(value)

@@ -1,0 +1,49 @@
+"""Values of several measures at once, sorting each query only once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numpy.typing import ArrayLike
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.measures.base import BoundMeasure, FloatArray, Measure
+from gradrank.ranking import Ranking, check_scores
+
+
+def bind_measures(
+    measures: Sequence[Measure], data: RankingData, *, threads: int | None = None
+) -> list[BoundMeasure]:
+    """Bind measures to data once, to evaluate many scores with :func:`bound_values`."""
+    return [measure.bind(data, threads=threads) for measure in measures]
+
+
+def bound_values(bound: Sequence[BoundMeasure], scores: ArrayLike) -> dict[Measure, FloatArray]:
+    """Values per query of bound measures; measures that order documents alike share the sorting."""
+    if not bound:
+        return {}
+    checked = check_scores(scores, bound[0].data.n_docs)  # type: ignore[arg-type]
+    rankings: dict[tuple[object, ...], Ranking] = {}
+    values: dict[Measure, FloatArray] = {}
+    for item in bound:
+        key = item.ranking_key()
+        if key not in rankings:
+            rankings[key] = item.rank(checked)
+        values[item.measure] = item.values(checked, rankings[key])
+    return values
+
+
+def measure_values(
+    measures: Sequence[Measure], scores: ArrayLike, data: RankingData, *, threads: int | None = None
+) -> dict[Measure, FloatArray]:
+    """Values per query of several measures; NaN = query left out by the measure's convention.
+
+    A score of −inf means that the document was not retrieved: it counts among the relevant documents that could have
+    been found, but stands at no rank.
+
+    >>> from gradrank.measures import MRR, NDCG
+    >>> data = RankingData.from_arrays([[0.0]] * 2, [0, 1], qid=[1, 1])
+    >>> measure_values([NDCG(1), MRR()], [2.0, 1.0], data)
+    {NDCG@1: array([0.]), MRR: array([0.5])}
+    """
+    return bound_values(bind_measures(measures, data, threads=threads), scores)

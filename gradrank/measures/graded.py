@@ -1,0 +1,74 @@
+"""Graded measures: several measures compared one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gradrank.errors import MeasureError
+from gradrank.measures.base import Measure
+
+
+@dataclass(frozen=True, repr=False)
+class Graded:
+    """Measures compared lexicographically: a later one decides only where all earlier ones are equal (Svore et al. 2011).
+
+    Two values count as equal if they differ by at most ``tolerance``.
+
+    >>> from gradrank.measures import CNDCG, NDCG
+    >>> graded = Graded((NDCG(3), CNDCG(3)), tolerance=0.01)
+    >>> graded
+    Graded(NDCG@3, CNDCG@3, tolerance=0.01)
+    >>> graded.compare((0.500, 0.9), (0.505, 0.2))
+    1
+    """
+
+    parts: tuple[Measure, ...]
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise MeasureError("Graded needs at least one measure")
+        if not (isinstance(self.tolerance, int | float) and 0.0 <= self.tolerance < float("inf")):
+            raise MeasureError(f"Graded: tolerance is {self.tolerance!r}, expected a number of 0 or more")
+
+    def __str__(self) -> str:
+        inside = ", ".join(str(part) for part in self.parts)
+        return f"Graded({inside})" if self.tolerance == 0 else f"Graded({inside}, tolerance={self.tolerance:g})"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def compare(self, one: Sequence[float], other: Sequence[float]) -> int:
+        """1 if ``one`` is better, −1 if ``other`` is, 0 if all parts are equal within the tolerance."""
+        for a, b in zip(one, other, strict=True):
+            if abs(a - b) > self.tolerance:
+                return 1 if a > b else -1
+        return 0
+
+    def best(self, candidates: ArrayLike) -> int:
+        """Number of the best of several candidates (rows of part values).
+
+        Pairwise comparison with a tolerance is not transitive, so the choice is made tier by tier: keep the candidates
+        within the tolerance of the best on the first measure, of those the ones within it on the second, and so on; the
+        last measure decides without tolerance, and among equals the first candidate.
+
+        >>> from gradrank.measures import CNDCG, NDCG
+        >>> Graded((NDCG(3), CNDCG(3)), tolerance=0.01).best([[0.50, 0.1], [0.495, 0.3], [0.4, 0.9]])
+        1
+        """
+        values = np.asarray(candidates, dtype=np.float64)
+        if values.ndim != 2 or values.shape[1] != len(self.parts) or len(values) == 0:
+            raise MeasureError(f"candidates have shape {values.shape}, expected rows of {len(self.parts)} values")
+        left = np.arange(len(values))
+        for tier in range(len(self.parts)):
+            column = values[left, tier]
+            slack = self.tolerance if tier + 1 < len(self.parts) else 0.0
+            left = left[column >= np.nanmax(column) - slack] if not np.isnan(column).all() else left
+        return int(left[0])
+
+
+AnyMeasure = Measure | Graded

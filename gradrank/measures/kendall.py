@@ -1,0 +1,179 @@
+"""Kendall's rank correlation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from gradrank.measures.base import KENDALL, IntArray, Measure, Prepared, SwapKernels
+from gradrank.measures.parameters import parameter
+from gradrank.parallel import for_query_blocks
+
+_VARIANTS = ("pairs", "a", "b")
+
+
+@njit(cache=True, nogil=True)
+def _add(tree, level, amount):  # type: ignore[no-untyped-def]
+    """Fenwick tree: count one more document of a level (levels from 0)."""
+    at = level + 1
+    while at < len(tree):
+        tree[at] += amount
+        at += at & -at
+
+
+@njit(cache=True, nogil=True)
+def _below(tree, level):  # type: ignore[no-untyped-def]
+    """Fenwick tree: number of documents of lower levels."""
+    total = 0.0
+    at = level
+    while at > 0:
+        total += tree[at]
+        at -= at & -at
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _levels(first, end, indptr, labels, level, pairs, all_pairs):  # type: ignore[no-untyped-def]
+    """Number the distinct labels of each query from 0 (unjudged = −1); count pairs of different labels."""
+    for q in range(first, end):
+        start = indptr[q]
+        stop = indptr[q + 1]
+        ordered = np.sort(labels[start:stop])  # NaN comes last
+        n = 0
+        while n < stop - start and not np.isnan(ordered[n]):
+            n += 1
+        distinct = np.unique(ordered[:n])
+        counts = np.zeros(len(distinct))
+        for row in range(start, stop):
+            if np.isnan(labels[row]):
+                level[row] = -1.0
+            else:
+                at = np.searchsorted(distinct, labels[row])
+                level[row] = at
+                counts[at] += 1.0
+        total = n * (n - 1) / 2.0
+        all_pairs[q] = total
+        for at in range(len(distinct)):
+            total -= counts[at] * (counts[at] - 1.0) / 2.0
+        pairs[q] = total
+
+
+@njit(cache=True, nogil=True)
+def _values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, weight, option, out):  # type: ignore[no-untyped-def]  # fmt: skip
+    for q in range(first, end):
+        start = indptr[q]
+        stop = indptr[q + 1]
+        above = np.zeros(stop - start + 1)
+        seen = 0.0
+        agreement = 0.0
+        tied_pairs = 0.0
+        place = start
+        while place < stop:
+            group_end = place + 1 if len(tie_end) == 0 else tie_end[place]
+            members = 0.0
+            for at in range(place, group_end):
+                level = int(gain[order[at]])
+                if level >= 0:
+                    lower = _below(above, level)
+                    higher = seen - _below(above, level + 1)
+                    agreement += higher - lower
+                    members += 1.0
+            for at in range(place, group_end):
+                level = int(gain[order[at]])
+                if level >= 0:
+                    _add(above, level, 1.0)
+            seen += members
+            tied_pairs += members * (members - 1.0) / 2.0
+            place = group_end
+        denominator = norm[q]
+        if option == 2:
+            # norm is then the geometric mean for untied scores; τ-b also takes out pairs with tied scores.
+            all_pairs = seen * (seen - 1.0) / 2.0
+            denominator *= np.sqrt((all_pairs - tied_pairs) / all_pairs) if all_pairs > 0.0 else 1.0
+        out[q] = agreement / denominator if denominator > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def kendall_prepare(n, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
+    """Nothing to prepare: the rows keep their own running counts."""
+
+
+@njit(cache=True, nogil=True)
+def kendall_row(p, n, gain, weight, norm, depth, option, state, out):  # type: ignore[no-untyped-def]
+    """Swap deltas of rank p with every rank.
+
+    A swap of ranks a < b turns their own pair around and changes how both stand to the documents between them:
+    Δ = (−2·sgn(l_a − l_b) + 2·Σ_between [sgn(l_b − l_k) − sgn(l_a − l_k)]) / norm.
+    """
+    own = int(gain[p])
+    out[p] = 0.0
+    for direction in (1, -1):
+        tree = state[0]
+        for at in range(n + 1):
+            tree[at] = 0.0
+        seen = 0.0
+        own_sum = 0.0
+        q = p + direction
+        while 0 <= q < n:
+            level = int(gain[q])
+            other_sum = 0.0
+            sign = 0.0
+            if level >= 0:
+                other_sum = _below(tree, level) - (seen - _below(tree, level + 1))
+                if own >= 0:
+                    sign = 1.0 if own > level else (-1.0 if own < level else 0.0)
+            # sign, own_sum and other_sum are seen from p; below p it is the upper of the two, above p the lower.
+            out[q] = direction * 2.0 * (other_sum - own_sum - sign) / norm
+            if level >= 0:
+                _add(tree, level, 1.0)
+                seen += 1.0
+                own_sum += sign
+            q += direction
+
+
+@dataclass(frozen=True, repr=False)
+class KendallTau(Measure):
+    """Kendall's τ: concordant minus discordant pairs of documents, over the number of pairs (Kendall 1938).
+
+    Pairs of documents with equal labels, or with an unjudged one, count neither way. ``variant=pairs`` divides by the
+    number of pairs with different labels, so the ideal order has 1; ``a`` by all pairs; ``b`` as Kendall's τ-b does,
+    which also takes out pairs with equal scores.
+
+    >>> from gradrank.data import RankingData
+    >>> data = RankingData.from_arrays([[0.0]] * 3, [2, 1, 0], qid=[1, 1, 1])
+    >>> KendallTau().values([3.0, 1.0, 2.0], data).round(4).tolist()
+    [0.3333]
+    """
+
+    variant: str = parameter("what the number of agreeing pairs is divided by", *_VARIANTS)
+
+    name: ClassVar[str] = "KendallTau"
+    aliases: ClassVar[tuple[str, ...]] = ("Tau",)
+    takes_cutoff: ClassVar[bool] = False
+    swap: ClassVar[SwapKernels | None] = SwapKernels(KENDALL, kendall_prepare, kendall_row)
+
+    def kernel(self) -> Callable[..., None]:
+        """See Measure.kernel."""
+        return _values  # type: ignore[no-any-return]
+
+    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, threads: int | None = None) -> Prepared:
+        """See Measure.prepare."""
+        n_queries = len(indptr) - 1
+        level = np.empty(len(labels))
+        pairs = np.empty(n_queries)
+        all_pairs = np.empty(n_queries)
+
+        def work(first: int, end: int) -> None:
+            _levels(first, end, indptr, labels, level, pairs, all_pairs)
+
+        for_query_blocks(work, indptr, threads)
+        norm = {"pairs": pairs, "a": all_pairs, "b": np.sqrt(pairs * all_pairs)}[self.variant]
+        empty = pairs == 0.0
+        return Prepared(
+            level, np.where(empty, 1.0, norm), np.diff(indptr), empty, option=_VARIANTS.index(self.variant)
+        )

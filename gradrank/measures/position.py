@@ -1,0 +1,156 @@
+"""Measures that are a sum over ranks of (gain of the document) × (weight of the rank).
+
+NDCG, DCG, precision, recall, rank-biased precision, winner-takes-all and their variants differ only in the two
+factors, so they share one kernel and one swap delta: exchanging ranks p and q changes the sum by
+(g_p − g_q)·(w_q − w_p).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from gradrank.errors import MeasureError
+from gradrank.measures.base import POSITION, FloatArray, IntArray, Measure, SwapKernels
+from gradrank.parallel import for_query_blocks
+
+_LARGEST_EXPONENT = 1000.0
+
+
+@njit(cache=True, nogil=True)
+def position_values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, weight, option, out):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Σ gain × weight over the ranks that count; tied documents share the mean of their gains."""
+    for q in range(first, end):
+        place = indptr[q]
+        stop = place + min(depth[q], retrieved[q])
+        total = 0.0
+        if len(tie_end) == 0:
+            for at in range(place, stop):
+                total += gain[order[at]] * weight[at]
+        else:
+            while place < stop:
+                group_end = tie_end[place]
+                if group_end == place + 1:
+                    total += gain[order[place]] * weight[place]
+                else:
+                    gains = 0.0
+                    for at in range(place, group_end):
+                        gains += gain[order[at]]
+                    weights = 0.0
+                    for at in range(place, min(group_end, stop)):
+                        weights += weight[at]
+                    total += gains / (group_end - place) * weights
+                place = group_end
+        out[q] = total / norm[q]
+
+
+@njit(cache=True, nogil=True)
+def position_prepare(n, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
+    """Weights beyond the depth count nothing."""
+    for p in range(n):
+        state[0, p] = weight[p] / norm if p < depth else 0.0
+
+
+@njit(cache=True, nogil=True)
+def position_row(p, n, gain, weight, norm, depth, option, state, out):  # type: ignore[no-untyped-def]
+    """Swap deltas of rank p with every rank."""
+    own_gain = gain[p]
+    own_weight = state[0, p]
+    for q in range(n):
+        out[q] = (own_gain - gain[q]) * (state[0, q] - own_weight)
+
+
+@njit(cache=True, nogil=True)
+def _ideal_sums(first, end, indptr, gain, weight, depth, out):  # type: ignore[no-untyped-def]
+    """Σ gain × weight of the best order."""
+    for q in range(first, end):
+        start = indptr[q]
+        ideal = np.sort(gain[start : indptr[q + 1]])[::-1]
+        total = 0.0
+        for r in range(depth[q]):
+            total += ideal[r] * weight[start + r]
+        out[q] = total
+
+
+@dataclass(frozen=True, repr=False)
+class PositionMeasure(Measure):
+    """Base of the measures that are a sum over ranks of gain × weight."""
+
+    swap: ClassVar[SwapKernels | None] = SwapKernels(POSITION, position_prepare, position_row)
+
+    def kernel(self) -> Callable[..., None]:
+        """See Measure.kernel."""
+        return position_values  # type: ignore[no-any-return]
+
+
+def ideal_sums(
+    gain: FloatArray, weight: FloatArray, depth: IntArray, indptr: IntArray, threads: int | None
+) -> FloatArray:
+    """The largest value that Σ gain × weight can take in each query."""
+    out = np.empty(len(indptr) - 1)
+
+    def work(first: int, end: int) -> None:
+        _ideal_sums(first, end, indptr, gain, weight, depth, out)
+
+    for_query_blocks(work, indptr, threads)
+    return out
+
+
+def graded_gains(measure: str, labels: NDArray[np.float32], gain: str | tuple[float, ...]) -> FloatArray:
+    """What each document is worth; labels below 0 and missing ones are worth nothing.
+
+    >>> graded_gains("NDCG", np.array([0, 1, 2, -1, np.nan], dtype=np.float32), "exp2").tolist()
+    [0.0, 1.0, 3.0, 0.0, 0.0]
+    """
+    level = np.where(labels > 0, labels, 0.0).astype(np.float64)
+    if gain == "linear":
+        return level
+    if gain == "exp2":
+        highest = float(level.max(initial=0.0))
+        if highest > _LARGEST_EXPONENT:
+            raise MeasureError(
+                f"{measure}: label {highest:g} is too large for the gain 2^label − 1; "
+                "use gain=linear or a list of gains"
+            )
+        return np.asarray(np.exp2(level) - 1.0)
+    table = np.asarray(gain, dtype=np.float64)
+    index = level.astype(np.int64)
+    if (index != level).any() or int(index.max(initial=0)) >= len(table):
+        bad = level[(index != level) | (index >= len(table))][0]
+        raise MeasureError(
+            f"{measure}: label {bad:g} has no entry in the list of {len(table)} gains (labels 0…{len(table) - 1})"
+        )
+    return np.asarray(table[index])
+
+
+def discounts(kind: str, longest: int) -> FloatArray:
+    """Weights of the ranks 1, 2, …, ``longest``.
+
+    >>> discounts("letor", 4).round(3).tolist()
+    [1.0, 1.0, 0.631, 0.5]
+    """
+    rank = np.arange(1, longest + 1, dtype=np.float64)
+    if kind == "log2":
+        return np.asarray(1.0 / np.log2(rank + 1.0))
+    if kind == "ln":
+        return np.asarray(1.0 / np.log(rank + 1.0))
+    if kind == "reciprocal":
+        return 1.0 / rank
+    return np.asarray(1.0 / np.log2(np.maximum(rank, 2.0)))
+
+
+def spread(table: FloatArray, indptr: IntArray) -> FloatArray:
+    """Lay a table of rank weights over the ranks of every query."""
+    sizes = np.diff(indptr)
+    positions = np.arange(indptr[-1]) - np.repeat(indptr[:-1], sizes)
+    return table[positions]
+
+
+def highest(values: NDArray[Any], indptr: IntArray) -> NDArray[Any]:
+    """Largest value of each query."""
+    return np.asarray(np.maximum.reduceat(values, indptr[:-1]))

@@ -1,0 +1,188 @@
+"""From scores to an order: the only place where ties are broken.
+
+Tools disagree silently about tied scores, and tree models tie often. Each policy is named here:
+
+========== =====================================================================================
+file       tied documents keep the order of the file (LightGBM, XGBoost, RankLib, LETOR scripts)
+average    tied documents stay tied; a measure takes its expectation over all their orders
+pessimistic the less relevant document first
+optimistic the more relevant document first
+docid      document ids in descending order (trec_eval, gdeval)
+random     a seeded permutation (training)
+========== =====================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from gradrank.data.strings import Strings
+from gradrank.errors import DataError
+from gradrank.parallel import for_query_blocks
+
+Ties = Literal["file", "average", "pessimistic", "optimistic", "docid"]
+TIE_POLICIES: tuple[str, ...] = get_args(Ties)
+
+_NO_TIES = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Documents of each query from best to worst."""
+
+    order: NDArray[np.int64]
+    """``order[indptr[q] + r]`` is the row of the document of query ``q`` at 0-based rank ``r``."""
+    tie_end: NDArray[np.int64]
+    """For each place of ``order`` the end of its group of tied documents; empty if nothing is tied."""
+    retrieved: NDArray[np.int64]
+    """Number of documents of each query that were retrieved (score above −inf)."""
+
+
+@njit(cache=True, nogil=True)
+def _rank_kernel(
+    first: int,
+    end: int,
+    indptr: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    priority: NDArray[np.float64],
+    order: NDArray[np.int64],
+    tie_end: NDArray[np.int64],
+    retrieved: NDArray[np.int64],
+    tied: NDArray[np.int64],
+) -> None:
+    for q in range(first, end):
+        start = indptr[q]
+        stop = indptr[q + 1]
+        if len(priority):
+            before = np.argsort(priority[start:stop], kind="mergesort")
+            inner = np.argsort(-scores[start:stop][before], kind="mergesort")
+            for r in range(stop - start):
+                order[start + r] = start + before[inner[r]]
+        else:
+            inner = np.argsort(-scores[start:stop], kind="mergesort")
+            for r in range(stop - start):
+                order[start + r] = start + inner[r]
+        count = stop - start
+        while count > 0 and scores[order[start + count - 1]] == -np.inf:
+            count -= 1
+        retrieved[q] = count
+        any_tied = 0
+        group_end = stop
+        for place in range(stop - 1, start - 1, -1):
+            if place + 1 < stop and scores[order[place]] != scores[order[place + 1]]:
+                group_end = place + 1
+            tie_end[place] = group_end
+            # Documents that were not retrieved are all at −inf; that is no tie to break.
+            if group_end - place > 1 and place - start < count:
+                any_tied = 1
+        tied[q] = any_tied
+
+
+def check_scores(scores: NDArray[np.float64], n_docs: int) -> NDArray[np.float64]:
+    """Scores as float64, one a document; NaN is refused, −inf means "not retrieved"."""
+    try:
+        checked = np.ascontiguousarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("scores hold something that is not a number") from None
+    if checked.shape != (n_docs,):
+        raise DataError(f"scores have shape {checked.shape}, expected one number for each of {n_docs} documents")
+    if np.isnan(checked).any():
+        raise DataError(f"score of document {int(np.flatnonzero(np.isnan(checked))[0]) + 1} is NaN")
+    return checked
+
+
+def rank(
+    scores: NDArray[np.float64],
+    indptr: NDArray[np.int64],
+    *,
+    ties: Ties = "average",
+    labels: NDArray[np.float32] | None = None,
+    docid: Strings | None = None,
+    threads: int | None = None,
+) -> Ranking:
+    """Rank the documents of every query by descending score.
+
+    ``labels`` are needed for the policies ``pessimistic`` and ``optimistic`` (unjudged counts as the
+    lowest), ``docid`` for the policy ``docid`` as soon as two documents are tied.
+
+    >>> ranking = rank(np.array([0.5, 2.0, 0.5]), np.array([0, 3]), ties="average")
+    >>> ranking.order.tolist(), ranking.tie_end.tolist()
+    ([1, 0, 2], [1, 3, 3])
+    """
+    priority = np.empty(0)
+    if ties in ("pessimistic", "optimistic"):
+        if labels is None:
+            raise DataError(f"ties={ties} needs labels")
+        relevance = np.where(np.isnan(labels), -np.inf, labels.astype(np.float64))
+        priority = relevance if ties == "pessimistic" else -relevance
+    ranking, tied = _ranked(scores, indptr, priority, threads)
+    if ties == "average":
+        return ranking
+    if ties == "docid" and tied:
+        if docid is None:
+            raise DataError(
+                "documents are tied and this convention breaks ties by document id, but the data has no document ids"
+            )
+        _break_by_docid(ranking, scores, docid)
+    return Ranking(ranking.order, _NO_TIES, ranking.retrieved)
+
+
+def rank_by_priority(
+    scores: NDArray[np.float64],
+    indptr: NDArray[np.int64],
+    priority: NDArray[np.float64],
+    *,
+    threads: int | None = None,
+) -> Ranking:
+    """Rank by descending score; among tied documents the one with the lower ``priority`` comes first.
+
+    With a seeded random permutation as ``priority`` this is how training breaks ties: files are often
+    sorted by label, so file order would leak the labels.
+
+    >>> rank_by_priority(np.zeros(3), np.array([0, 3]), np.array([2.0, 0.0, 1.0])).order.tolist()
+    [1, 2, 0]
+    """
+    ranking, _ = _ranked(scores, indptr, priority, threads)
+    return Ranking(ranking.order, _NO_TIES, ranking.retrieved)
+
+
+def _ranked(
+    scores: NDArray[np.float64], indptr: NDArray[np.int64], priority: NDArray[np.float64], threads: int | None
+) -> tuple[Ranking, bool]:
+    n_queries = len(indptr) - 1
+    order = np.empty(len(scores), dtype=np.int64)
+    tie_end = np.empty(len(scores), dtype=np.int64)
+    retrieved = np.empty(n_queries, dtype=np.int64)
+    tied = np.empty(n_queries, dtype=np.int64)
+
+    def work(first: int, end: int) -> None:
+        _rank_kernel(first, end, indptr, scores, priority, order, tie_end, retrieved, tied)
+
+    for_query_blocks(work, indptr, threads)
+    any_tied = bool(tied.any())
+    return Ranking(order, tie_end if any_tied else _NO_TIES, retrieved), any_tied
+
+
+def _tie_groups(ranking: Ranking) -> Iterator[tuple[int, int]]:
+    place = np.arange(len(ranking.tie_end))
+    starts = np.flatnonzero(
+        (ranking.tie_end - place > 1) & np.concatenate(([True], ranking.tie_end[1:] != ranking.tie_end[:-1]))
+    )
+    for start in starts.tolist():
+        yield start, int(ranking.tie_end[start])
+
+
+def _break_by_docid(ranking: Ranking, scores: NDArray[np.float64], docid: Strings) -> None:
+    for start, end in _tie_groups(ranking):
+        rows = ranking.order[start:end]
+        if scores[rows[0]] == -np.inf:
+            continue
+        # UTF-8 bytes sort as code points do, which is what the C and Perl tools compare.
+        names = [name.encode() for name in docid[rows]]
+        ranking.order[start:end] = rows[sorted(range(len(rows)), key=names.__getitem__, reverse=True)]
