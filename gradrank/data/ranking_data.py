@@ -85,7 +85,8 @@ class RankingData:
         if features.ndim != 2:
             raise DataError(f"X has {features.ndim} dimensions, expected 2 (documents × features)")
         try:
-            features = features.astype(np.float32, copy=False)
+            with np.errstate(over="ignore"):  # said below, with the place
+                features = features.astype(np.float32, copy=False)
         except (TypeError, ValueError):
             raise DataError(f"X holds values of type {features.dtype}, expected numbers") from None
         n_docs = len(features)

@@ -31,7 +31,8 @@ class Strings:
     @classmethod
     def of(cls, values: Iterable[object]) -> Strings:
         """Make a column from any values; each is converted with ``str``."""
-        encoded = [str(value).encode() for value in values]
+        # Lone surrogates are not text; their escapes are.
+        encoded = [str(value).encode(errors="backslashreplace") for value in values]
         offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
         np.cumsum([len(item) for item in encoded], out=offsets[1:])
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)

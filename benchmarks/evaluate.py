@@ -1,0 +1,82 @@
+"""Speed of evaluation beside pytrec_eval and ranx: NDCG@10, MAP and MRR on the same made-up data.
+
+Run: python benchmarks/evaluate.py [--queries N --docs N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from gradrank.data import RankingData
+from gradrank.measures import MAP, MRR, NDCG, measure_values
+
+MEASURES = [NDCG(10), MAP(), MRR()]
+
+
+def best_seconds(work: Callable[[], object], repeats: int) -> float:
+    """Shortest of several runs."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def made_up(queries: int, docs: int, seed: int = 0) -> tuple[RankingData, np.ndarray]:
+    """Graded labels and distinct scores, ``docs`` documents a query."""
+    rng = np.random.default_rng(seed)
+    n = queries * docs
+    labels = np.searchsorted([0.5, 0.75, 0.9, 0.97], rng.random(n))
+    data = RankingData.from_arrays(np.zeros((n, 1), np.float32), labels, group=np.full(queries, docs))
+    return data, labels + rng.normal(size=n)
+
+
+def peers(data: RankingData, scores: np.ndarray) -> dict[str, Callable[[], object]]:
+    """The same evaluation by the peers, from the structures that each takes; building those is not counted."""
+    import pytrec_eval
+    import ranx
+
+    names = [f"d{row}" for row in range(data.n_docs)]
+    labels = data.label().astype(int).tolist()
+    values = scores.tolist()
+    spans = list(zip(data.qid, data.indptr[:-1].tolist(), data.indptr[1:].tolist(), strict=True))
+    qrels = {qid: dict(zip(names[a:b], labels[a:b], strict=True)) for qid, a, b in spans}
+    run = {qid: dict(zip(names[a:b], values[a:b], strict=True)) for qid, a, b in spans}
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10", "map", "recip_rank"})
+    ranx_qrels, ranx_run = ranx.Qrels(qrels), ranx.Run(run)
+    metrics = ["ndcg_burges@10", "map", "mrr"]
+    return {
+        "pytrec_eval": lambda: evaluator.evaluate(run),
+        "ranx": lambda: ranx.evaluate(ranx_qrels, ranx_run, metrics, make_comparable=False),
+    }
+
+
+def main() -> None:
+    """Print documents a second and ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--queries", type=int, default=2000)
+    parser.add_argument("--docs", type=int, default=120)
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    data, scores = made_up(options.queries, options.docs)
+    measure_values(MEASURES, scores, data)  # compile
+    ours = best_seconds(lambda: measure_values(MEASURES, scores, data), options.repeats)
+    print(f"{data.n_queries:,} queries × {options.docs} documents: NDCG@10 + MAP + MRR")
+    print(f"  {'gradrank':12} {data.n_docs / ours / 1e6:8.2f} million documents/s")
+    for name, work in peers(data, scores).items():
+        work()
+        seconds = best_seconds(work, options.repeats)
+        print(f"  {name:12} {data.n_docs / seconds / 1e6:8.2f} million documents/s   gradrank is {seconds / ours:.1f} × as fast")
+    large, large_scores = made_up(31_000, 120)
+    measure_values(MEASURES, large_scores, large)
+    seconds = best_seconds(lambda: measure_values(MEASURES, large_scores, large), 3)
+    print(f"{large.n_docs:,} documents (the size of MSLR-WEB30K): {seconds:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Orders and ties."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradrank.data.strings import Strings
+from gradrank.errors import DataError
+from gradrank.ranking import check_scores, rank, rank_by_priority
+
+INDPTR = np.array([0, 4])
+
+
+def test_ties_by_each_policy() -> None:
+    scores = np.array([1.0, 2.0, 1.0, 1.0])
+    labels = np.array([1, 0, 2, np.nan], dtype=np.float32)
+    docid = Strings.of(["b", "z", "a", "c"])
+    orders = {
+        policy: rank(scores, INDPTR, ties=policy, labels=labels, docid=docid).order.tolist()  # type: ignore[arg-type]
+        for policy in ("file", "pessimistic", "optimistic", "docid")
+    }
+    assert orders == {
+        "file": [1, 0, 2, 3],
+        "pessimistic": [1, 3, 0, 2],
+        "optimistic": [1, 2, 0, 3],
+        "docid": [1, 3, 0, 2],
+    }
+
+
+def test_average_keeps_groups() -> None:
+    ranking = rank(np.array([1.0, 2.0, 1.0, 0.0]), INDPTR, ties="average")
+    assert ranking.order.tolist() == [1, 0, 2, 3]
+    assert ranking.tie_end.tolist() == [1, 3, 3, 4]
+    assert rank(np.array([1.0, 2.0, 3.0, 0.0]), INDPTR, ties="average").tie_end.size == 0
+
+
+def test_document_ids_compare_as_code_points() -> None:
+    docid = Strings.of(["é", "z", "Z", "ab"])
+    assert rank(np.zeros(4), INDPTR, ties="docid", docid=docid).order.tolist() == [0, 1, 3, 2]
+
+
+def test_document_ids_are_needed_only_for_ties() -> None:
+    assert rank(np.array([4.0, 3.0, 2.0, 1.0]), INDPTR, ties="docid").order.tolist() == [0, 1, 2, 3]
+    with pytest.raises(DataError, match="breaks ties by document id, but the data has no document ids"):
+        rank(np.zeros(4), INDPTR, ties="docid")
+    # Documents that were not retrieved have no rank, hence no tie to break.
+    unretrieved = rank(np.array([1.0, -np.inf, -np.inf, -np.inf]), INDPTR, ties="docid")
+    assert unretrieved.retrieved.tolist() == [1]
+
+
+@given(st.lists(st.lists(st.integers(-2, 2), min_size=1, max_size=8), min_size=1, max_size=5), st.integers(0, 99))
+def test_order_is_a_stable_sort_of_each_query(queries: list[list[int]], seed: int) -> None:
+    scores = np.array([score for query in queries for score in query], dtype=float)
+    indptr = np.concatenate(([0], np.cumsum([len(query) for query in queries])))
+    order = rank(scores, indptr, ties="file").order
+    priority = np.random.default_rng(seed).permutation(len(scores)).astype(float)
+    shuffled = rank_by_priority(scores, indptr, priority).order
+    for start, end in zip(indptr[:-1], indptr[1:], strict=True):
+        rows = range(start, end)
+        assert order[start:end].tolist() == sorted(rows, key=lambda row: -scores[row])
+        assert shuffled[start:end].tolist() == sorted(rows, key=lambda row: (-scores[row], priority[row]))
+
+
+def test_scores_are_checked() -> None:
+    with pytest.raises(DataError, match="score of document 2 is NaN"):
+        check_scores(np.array([0.0, np.nan]), 2)
+    with pytest.raises(DataError, match="one number for each of 3 documents"):
+        check_scores(np.zeros(2), 3)
+    with pytest.raises(DataError, match="not a number"):
+        check_scores(np.array(["a"]), 1)  # type: ignore[arg-type]
+    assert check_scores(np.array([1, 2], dtype=np.int32), 2).dtype == np.float64
