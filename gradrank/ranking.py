@@ -44,34 +44,66 @@ class Ranking:
     """Number of documents of each query that were retrieved (score above −inf)."""
 
 
+# Up to this length, counting how many scores are higher beats sorting: the loop has no branches and vectorises.
+_COUNTING_LENGTH = 256
+
+
 @njit(cache=True, nogil=True)
-def _rank_kernel(
-    first: int,
-    end: int,
-    indptr: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    priority: NDArray[np.float64],
-    order: NDArray[np.int64],
-    tie_end: NDArray[np.int64],
-    retrieved: NDArray[np.int64],
-    tied: NDArray[np.int64],
-) -> None:
+def _order_by_counting(scores, rough, count, taken, order):  # type: ignore[no-untyped-def]
+    """Stable descending order of one short list: the place of a score is the number of higher ones."""
+    n = len(scores)
+    for i in range(n):
+        rough[i] = scores[i]
+        count[i] = 0
+        taken[i] = 0
+    for j in range(n):
+        other = rough[j]
+        for i in range(n):
+            count[i] += rough[i] < other
+    for i in range(n):
+        place = count[i]
+        order[place + taken[place]] = i
+        taken[place] += 1
+    # Single precision was enough to count with, not to tell neighbours apart: let those sink into place.
+    for i in range(1, n):
+        row = order[i]
+        score = scores[row]
+        at = i
+        while at > 0 and scores[order[at - 1]] < score:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = row
+
+
+@njit(cache=True, nogil=True)
+def _rank_kernel(first, end, indptr, scores, before, order, tie_end, retrieved, tied):  # type: ignore[no-untyped-def]
+    rough = np.empty(_COUNTING_LENGTH, np.float32)
+    count = np.empty(_COUNTING_LENGTH, np.int32)
+    taken = np.empty(_COUNTING_LENGTH, np.int32)
+    local = np.empty(_COUNTING_LENGTH, np.int64)
+    standing = np.empty(_COUNTING_LENGTH, np.float64)
     for q in range(first, end):
         start = indptr[q]
         stop = indptr[q + 1]
-        if len(priority):
-            before = np.argsort(priority[start:stop], kind="mergesort")
-            inner = np.argsort(-scores[start:stop][before], kind="mergesort")
-            for r in range(stop - start):
-                order[start + r] = start + before[inner[r]]
+        n = stop - start
+        if n <= _COUNTING_LENGTH:
+            for r in range(n):
+                standing[r] = scores[before[start + r]] if len(before) else scores[start + r]
+            _order_by_counting(standing[:n], rough[:n], count[:n], taken[:n], local)
+            for r in range(n):
+                order[start + r] = before[start + local[r]] if len(before) else start + local[r]
+        elif len(before):
+            longer = np.argsort(-scores[before[start:stop]], kind="mergesort")
+            for r in range(n):
+                order[start + r] = before[start + longer[r]]
         else:
-            inner = np.argsort(-scores[start:stop], kind="mergesort")
-            for r in range(stop - start):
-                order[start + r] = start + inner[r]
-        count = stop - start
-        while count > 0 and scores[order[start + count - 1]] == -np.inf:
-            count -= 1
-        retrieved[q] = count
+            longer = np.argsort(-scores[start:stop], kind="mergesort")
+            for r in range(n):
+                order[start + r] = start + longer[r]
+        found = n
+        while found > 0 and scores[order[start + found - 1]] == -np.inf:
+            found -= 1
+        retrieved[q] = found
         any_tied = 0
         group_end = stop
         for place in range(stop - 1, start - 1, -1):
@@ -79,7 +111,7 @@ def _rank_kernel(
                 group_end = place + 1
             tie_end[place] = group_end
             # Documents that were not retrieved are all at −inf; that is no tie to break.
-            if group_end - place > 1 and place - start < count:
+            if group_end - place > 1 and place - start < found:
                 any_tied = 1
         tied[q] = any_tied
 
@@ -115,13 +147,13 @@ def rank(
     >>> ranking.order.tolist(), ranking.tie_end.tolist()
     ([1, 0, 2], [1, 3, 3])
     """
-    priority = np.empty(0)
+    before = np.empty(0, dtype=np.int64)
     if ties in ("pessimistic", "optimistic"):
         if labels is None:
             raise DataError(f"ties={ties} needs labels")
         relevance = np.where(np.isnan(labels), -np.inf, labels.astype(np.float64))
-        priority = relevance if ties == "pessimistic" else -relevance
-    ranking, tied = _ranked(scores, indptr, priority, threads)
+        before = order_within_queries(relevance if ties == "pessimistic" else -relevance, indptr)
+    ranking, tied = _ranked(scores, indptr, before, threads)
     if ties == "average":
         return ranking
     if ties == "docid" and tied:
@@ -133,27 +165,36 @@ def rank(
     return Ranking(ranking.order, _NO_TIES, ranking.retrieved)
 
 
-def rank_by_priority(
+def order_within_queries(key: NDArray[np.float64], indptr: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows of each query in ascending order of ``key``.
+
+    >>> order_within_queries(np.array([2.0, 1.0, 0.0]), np.array([0, 2, 3])).tolist()
+    [1, 0, 2]
+    """
+    return np.lexsort((key, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))))
+
+
+def rank_from(
     scores: NDArray[np.float64],
     indptr: NDArray[np.int64],
-    priority: NDArray[np.float64],
+    before: NDArray[np.int64],
     *,
     threads: int | None = None,
 ) -> Ranking:
-    """Rank by descending score; among tied documents the one with the lower ``priority`` comes first.
+    """Rank by descending score; tied documents keep the order in which ``before`` names them, query by query.
 
-    With a seeded random permutation as ``priority`` this is how training breaks ties: files are often
+    With a seeded random permutation of each query this is how training breaks ties: files are often
     sorted by label, so file order would leak the labels.
 
-    >>> rank_by_priority(np.zeros(3), np.array([0, 3]), np.array([2.0, 0.0, 1.0])).order.tolist()
+    >>> rank_from(np.zeros(3), np.array([0, 3]), np.array([1, 2, 0])).order.tolist()
     [1, 2, 0]
     """
-    ranking, _ = _ranked(scores, indptr, priority, threads)
+    ranking, _ = _ranked(scores, indptr, before, threads)
     return Ranking(ranking.order, _NO_TIES, ranking.retrieved)
 
 
 def _ranked(
-    scores: NDArray[np.float64], indptr: NDArray[np.int64], priority: NDArray[np.float64], threads: int | None
+    scores: NDArray[np.float64], indptr: NDArray[np.int64], before: NDArray[np.int64], threads: int | None
 ) -> tuple[Ranking, bool]:
     n_queries = len(indptr) - 1
     order = np.empty(len(scores), dtype=np.int64)
@@ -162,7 +203,7 @@ def _ranked(
     tied = np.empty(n_queries, dtype=np.int64)
 
     def work(first: int, end: int) -> None:
-        _rank_kernel(first, end, indptr, scores, priority, order, tie_end, retrieved, tied)
+        _rank_kernel(first, end, indptr, scores, before, order, tie_end, retrieved, tied)
 
     for_query_blocks(work, indptr, threads)
     any_tied = bool(tied.any())

@@ -84,7 +84,9 @@ class Measure(ABC):
     """Where parameters that are not given come from; see ``conventions``."""
     ties: Ties = parameter("what happens to documents with equal scores", *TIE_POLICIES)
     empty: float | str = parameter("value of a query without a relevant document", "skip", low=0.0, high=1.0)
-    unjudged: str = parameter("documents without a label count as non-relevant, or are taken out", "nonrelevant", "skip")
+    unjudged: str = parameter(
+        "documents without a label count as non-relevant, or are taken out", "nonrelevant", "skip"
+    )
     precision: str = parameter("floating-point type in which scores are compared", "double", "single")
 
     name: ClassVar[str]

@@ -11,9 +11,7 @@ from gradrank.measures.base import BoundMeasure, FloatArray, Measure
 from gradrank.ranking import Ranking, check_scores
 
 
-def bind_measures(
-    measures: Sequence[Measure], data: RankingData, *, threads: int | None = None
-) -> list[BoundMeasure]:
+def bind_measures(measures: Sequence[Measure], data: RankingData, *, threads: int | None = None) -> list[BoundMeasure]:
     """Bind measures to data once, to evaluate many scores with :func:`bound_values`."""
     return [measure.bind(data, threads=threads) for measure in measures]
 

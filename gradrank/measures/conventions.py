@@ -153,6 +153,4 @@ def convention(name: str) -> Convention:
     try:
         return CONVENTIONS[name]
     except KeyError:
-        raise MeasureError(
-            f"there is no convention {name!r}; the conventions are {', '.join(CONVENTIONS)}"
-        ) from None
+        raise MeasureError(f"there is no convention {name!r}; the conventions are {', '.join(CONVENTIONS)}") from None

@@ -174,6 +174,4 @@ class KendallTau(Measure):
         for_query_blocks(work, indptr, threads)
         norm = {"pairs": pairs, "a": all_pairs, "b": np.sqrt(pairs * all_pairs)}[self.variant]
         empty = pairs == 0.0
-        return Prepared(
-            level, np.where(empty, 1.0, norm), np.diff(indptr), empty, option=_VARIANTS.index(self.variant)
-        )
+        return Prepared(level, np.where(empty, 1.0, norm), np.diff(indptr), empty, option=_VARIANTS.index(self.variant))

@@ -46,9 +46,7 @@ class Parameter:
         return " or ".join(kinds)
 
 
-def parameter(
-    doc: str, *words: str, low: float | None = None, high: float | None = None, table: bool = False
-) -> Any:
+def parameter(doc: str, *words: str, low: float | None = None, high: float | None = None, table: bool = False) -> Any:
     """A keyword field of a measure whose value, unless given, comes from the convention."""
     return field(default=None, kw_only=True, metadata={"parameter": Parameter(doc, words, low, high, table)})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -101,7 +101,7 @@ def test_tied_scores_count_as_the_expectation_over_their_orders(
     scores = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)), dtype=float)
     got = m.values(scores, one_query(m, column))[0]
     # Every order that respects the scores, equally likely.
-    orders = [p for p in permutations(range(n)) if all(scores[a] >= scores[b] for a, b in zip(p, p[1:], strict=False))]
+    orders = [p for p in permutations(range(n)) if all(scores[a] >= scores[b] for a, b in pairwise(p))]
     standing = np.empty((len(orders), n))
     for row, order in enumerate(orders):
         standing[row, list(order)] = np.arange(n, 0, -1)

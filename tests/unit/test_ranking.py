@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
-from gradrank.ranking import check_scores, rank, rank_by_priority
+from gradrank.ranking import check_scores, order_within_queries, rank, rank_from
 
 INDPTR = np.array([0, 4])
 
@@ -57,11 +59,39 @@ def test_order_is_a_stable_sort_of_each_query(queries: list[list[int]], seed: in
     indptr = np.concatenate(([0], np.cumsum([len(query) for query in queries])))
     order = rank(scores, indptr, ties="file").order
     priority = np.random.default_rng(seed).permutation(len(scores)).astype(float)
-    shuffled = rank_by_priority(scores, indptr, priority).order
-    for start, end in zip(indptr[:-1], indptr[1:], strict=True):
+    shuffled = rank_from(scores, indptr, order_within_queries(priority, indptr)).order
+    for start, end in itertools.pairwise(indptr):
         rows = range(start, end)
         assert order[start:end].tolist() == sorted(rows, key=lambda row: -scores[row])
         assert shuffled[start:end].tolist() == sorted(rows, key=lambda row: (-scores[row], priority[row]))
+
+
+@pytest.mark.parametrize("length", [1, 2, 255, 256, 257, 1000])
+@pytest.mark.parametrize("kind", ["spread", "nearly equal", "few values", "huge", "infinite"])
+def test_long_and_nearly_tied_lists(length: int, kind: str) -> None:
+    rng = np.random.default_rng(length)
+    scores = {
+        "spread": rng.normal(size=length),
+        # Equal in single precision, different in double.
+        "nearly equal": 1.7e9 + rng.permutation(length) * 1e-3,
+        "few values": rng.integers(0, 3, length).astype(float),
+        "huge": rng.normal(size=length) * 1e300,
+        "infinite": rng.choice([np.inf, -np.inf, 0.0, -0.0, 1.0], length),
+    }[kind]
+    indptr = np.array([0, length, 2 * length])
+    twice = np.concatenate((scores, scores[::-1]))
+    order = rank(twice, indptr, ties="file").order
+    for query in range(2):
+        part = slice(indptr[query], indptr[query + 1])
+        expected = np.argsort(-twice[part], kind="stable") + indptr[query]
+        np.testing.assert_array_equal(order[part], expected)
+    before = np.concatenate((rng.permutation(length), length + rng.permutation(length)))
+    turned = rank_from(twice, indptr, before).order
+    for query in range(2):
+        rows = before[indptr[query] : indptr[query + 1]]
+        np.testing.assert_array_equal(
+            turned[indptr[query] : indptr[query + 1]], rows[np.argsort(-twice[rows], kind="stable")]
+        )
 
 
 def test_scores_are_checked() -> None:
