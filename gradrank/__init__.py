@@ -24,7 +24,7 @@ _PUBLIC = {
     "parse_measure": "gradrank.measures",
 }
 
-__all__ = ["__version__", *sorted(_PUBLIC)]  # noqa: PLE0604
+__all__ = ["__version__", *sorted(_PUBLIC)]
 
 
 def __getattr__(name: str) -> Any:

@@ -39,6 +39,4 @@ class MissingExtraError(GradrankError, ImportError):
     """
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(
-            f"reading or writing this needs the package {package}: pip install 'gradrank[{extra}]'"
-        )
+        super().__init__(f"reading or writing this needs the package {package}: pip install 'gradrank[{extra}]'")

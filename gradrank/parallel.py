@@ -8,6 +8,7 @@ its own queries' output, so results do not depend on the number of threads.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -48,7 +49,7 @@ def query_blocks(indptr: NDArray[np.int64], blocks: int) -> list[tuple[int, int]
         return []
     cuts = np.searchsorted(indptr, np.linspace(indptr[0], indptr[-1], blocks + 1)[1:-1])
     edges = np.unique(np.concatenate(([0], cuts, [n_queries])))
-    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 
 
 @cache
@@ -57,9 +58,7 @@ def _pool(threads: int, pid: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="gradrank")
 
 
-def for_query_blocks(
-    work: Callable[[int, int], None], indptr: NDArray[np.int64], threads: int | None = None
-) -> None:
+def for_query_blocks(work: Callable[[int, int], None], indptr: NDArray[np.int64], threads: int | None = None) -> None:
     """Call ``work(first_query, end_query)`` for every block of queries, on several threads.
 
     ``work`` must release the GIL in its kernel and write only to its own queries' output.

@@ -286,9 +286,7 @@ def _group(
     order, indptr, first_runs = regroup_runs(starts, n_docs, first, inverse)
     if not regroup:
         run = next(run for run in range(len(starts)) if first[inverse[run]] != run)
-        raise DataError(
-            f"rows of query {run_ids[run]!s} are not consecutive: it comes again at row {starts[run] + 1}"
-        )
+        raise DataError(f"rows of query {run_ids[run]!s} are not consecutive: it comes again at row {starts[run] + 1}")
     return indptr, Strings.of(run_ids[first_runs].tolist()), order
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import overload
 
@@ -64,7 +65,7 @@ class Strings:
     def __iter__(self) -> Iterator[str]:
         text = np.asarray(self.buffer).tobytes()
         offsets = self.offsets.tolist()
-        for start, end in zip(offsets[:-1], offsets[1:], strict=True):
+        for start, end in itertools.pairwise(offsets):
             yield text[start:end].decode(errors="replace")
 
     def __eq__(self, other: object) -> bool:

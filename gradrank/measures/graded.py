@@ -14,7 +14,7 @@ from gradrank.measures.base import Measure
 
 @dataclass(frozen=True, repr=False)
 class Graded:
-    """Measures compared lexicographically: a later one decides only where all earlier ones are equal (Svore et al. 2011).
+    """Measures compared one after the other: a later one decides only where all earlier are equal (Svore et al. 2011).
 
     Two values count as equal if they differ by at most ``tolerance``.
 
