@@ -55,35 +55,37 @@ def _values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, we
 
 
 @njit(cache=True, nogil=True)
-def ap_prepare(n, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
-    """Running number of relevant documents, and running sum of rel/rank over the ranks that count."""
+def ap_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
+    """Row 0: precision at the document's rank minus Σ rel/rank down to it; row 1: 1/rank; beyond the depth nothing."""
     hits = 0.0
     harmonic = 0.0
-    for p in range(n):
-        hits += gain[p]
-        if p < depth:
-            harmonic += gain[p] / (p + 1)
-        state[0, p] = hits
-        state[1, p] = harmonic
+    for r in range(n):
+        i = order[r]
+        hits += gain[i]
+        worth = 1.0 / ((r + 1) * norm) if r < depth else 0.0
+        harmonic += gain[i] * worth
+        state[0, i] = hits * worth - harmonic
+        state[1, i] = worth
 
 
 @njit(cache=True, nogil=True)
-def ap_row(p, n, gain, weight, norm, depth, option, state, out):  # type: ignore[no-untyped-def]
-    """Swap deltas of rank p with every rank."""
-    for q in range(n):
-        if gain[p] == gain[q]:
-            out[q] = 0.0
-            continue
-        upper = min(p, q)
-        lower = max(p, q)
-        at_upper = 1.0 / (upper + 1) if upper < depth else 0.0
-        at_lower = 1.0 / (lower + 1) if lower < depth else 0.0
-        between = state[1, lower - 1] - state[1, upper]
-        if gain[upper] > gain[lower]:
-            delta = state[0, lower] * at_lower - state[0, upper] * at_upper - between
-        else:
-            delta = (state[0, upper] + 1.0) * at_upper - state[0, lower] * at_lower + between
-        out[q] = delta / norm
+def ap_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
+    """See SwapKernels.row.
+
+    With u = row 0 and v = row 1, swapping a relevant document x and a non-relevant one y changes AP by
+    u_y − u_x, and by v_y − v_x on top if x stands below y (which moves x up past the documents between them).
+    """
+    own = state[0, i]
+    worth = state[1, i]
+    place = rank[i]
+    if gain[i] > 0.0:
+        for j in range(low, high):
+            extra = state[1, j] - worth if place > rank[j] else 0.0
+            out[j] = (1.0 - gain[j]) * (state[0, j] - own + extra)
+    else:
+        for j in range(low, high):
+            extra = worth - state[1, j] if rank[j] > place else 0.0
+            out[j] = gain[j] * (own - state[0, j] + extra)
 
 
 @dataclass(frozen=True, repr=False)

@@ -46,20 +46,25 @@ class Prepared:
 
 @dataclass(frozen=True)
 class SwapKernels:
-    """The fast swap deltas of a family of measures, for one query in rank order."""
+    """The fast swap deltas of a family of measures, for one query whose documents stand in any order.
+
+    ``order[r]`` is the document at rank r, ``rank[i]`` the rank of document i; gains are by document, weights by rank.
+    The same source compiles for a ``state`` of double precision (exact) and of single precision (fast).
+    """
 
     form: int
     """Number of the family, for kernels that switch on it."""
     prepare: Callable[..., None]
-    """``prepare(n, gain, weight, norm, depth, option, state)`` fills the scratch rows of ``state``."""
+    """``prepare(n, order, rank, gain, weight, norm, depth, option, state)`` fills the rows of ``state``."""
     row: Callable[..., None]
-    """``row(p, n, gain, weight, norm, depth, option, state, out)``: deltas of swapping rank p with every rank."""
+    """``row(i, low, high, n, order, rank, gain, norm, option, state, out)`` fills ``out[j]`` for low ≤ j < high with the
+    change of the measure when documents i and j swap ranks; other entries of ``out`` may be overwritten."""
 
 
 # Numbers of the families; see SwapKernels.form.
 POSITION, AVERAGE_PRECISION, RECIPROCAL_RANK, EXPECTED_RECIPROCAL_RANK, KENDALL, BPREF = range(6)
-STATE_ROWS = 4
-"""Scratch rows that the swap kernels may use, each of list length + 1."""
+STATE_ROWS = 6
+"""Scratch rows that the swap kernels may use, each of list length + 2."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -208,11 +213,12 @@ class Measure(ABC):
         if bool(prepared.empty[0]) or (prepared.short is not None and bool(prepared.short[0])):
             return result
         by_rank = np.empty((n, n))
-        state = np.zeros((STATE_ROWS, n + 1))
-        arguments = (n, prepared.gain, prepared.weight, prepared.norm[0], prepared.depth[0], prepared.option, state)
-        self.swap.prepare(*arguments)
+        state = np.zeros((STATE_ROWS, n + 2))
+        places = np.arange(n)
+        gain, norm, option = prepared.gain, prepared.norm[0], prepared.option
+        self.swap.prepare(n, places, places, gain, prepared.weight, norm, prepared.depth[0], option, state)
         for p in range(n):
-            self.swap.row(p, *arguments, by_rank[p])
+            self.swap.row(p, 0, n, n, places, places, gain, norm, option, state, by_rank[p])
         result[np.ix_(order, order)] = by_rank
         return result
 

@@ -58,60 +58,62 @@ def _values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, we
 
 
 @njit(cache=True, nogil=True)
-def bpref_prepare(n, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
-    """Judged non-relevant documents above each rank; running change of the relevant documents' credit when one
-    more (row 1) or one less (row 2) stands above them; the two counts (row 3)."""
+def bpref_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
+    """For each document: (0) judged non-relevant ones above it; running change of the relevant documents' credit when
+    (1) one more or (2, 3) one less stands above them, (3) without the document itself. Row 4: the two counts."""
     n_relevant = 0.0
     n_nonrelevant = 0.0
-    for p in range(n):
-        if gain[p] == 1.0:
+    for i in range(n):
+        if gain[i] == 1.0:
             n_relevant += 1.0
-        elif gain[p] == 0.0:
+        elif gain[i] == 0.0:
             n_nonrelevant += 1.0
-    state[3, 0] = n_relevant
-    state[3, 1] = n_nonrelevant
+    state[4, 0] = n_relevant
+    state[4, 1] = n_nonrelevant
     above = 0.0
     more = 0.0
     less = 0.0
-    for p in range(n):
-        state[0, p] = above
-        if gain[p] == 1.0 and n_nonrelevant > 0.0:
+    for r in range(n):
+        i = order[r]
+        state[0, i] = above
+        state[3, i] = less
+        if gain[i] == 1.0 and n_nonrelevant > 0.0:
             credit = _credit(above, n_relevant, n_nonrelevant)
             more += _credit(above + 1.0, n_relevant, n_nonrelevant) - credit
             less += _credit(above - 1.0, n_relevant, n_nonrelevant) - credit
-        elif gain[p] == 0.0:
+        elif gain[i] == 0.0:
             above += 1.0
-        state[1, p] = more
-        state[2, p] = less
+        state[1, i] = more
+        state[2, i] = less
 
 
 @njit(cache=True, nogil=True)
-def bpref_row(p, n, gain, weight, norm, depth, option, state, out):  # type: ignore[no-untyped-def]
-    """Swap deltas of rank p with every rank."""
-    n_relevant = state[3, 0]
-    n_nonrelevant = state[3, 1]
-    for q in range(n):
-        upper = min(p, q)
-        lower = max(p, q)
-        high = gain[upper]
-        low = gain[lower]
-        if high == low or n_nonrelevant == 0.0:
-            out[q] = 0.0
+def bpref_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
+    """See SwapKernels.row."""
+    n_relevant = state[4, 0]
+    n_nonrelevant = state[4, 1]
+    for j in range(low, high):
+        upper = i if rank[i] < rank[j] else j
+        lower = j if upper == i else i
+        up = gain[upper]
+        down = gain[lower]
+        if up == down or n_nonrelevant == 0.0:
+            out[j] = 0.0
             continue
         delta = 0.0
         # What stands between sees one more above if a non-relevant document comes up, one less if one goes down.
-        if low == 0.0:
-            delta += state[1, lower - 1] - state[1, upper]
-        elif high == 0.0:
-            delta += state[2, lower - 1] - state[2, upper]
-        if high == 1.0:
-            arrived = 1.0 if low == 0.0 else 0.0
+        if down == 0.0:
+            delta += state[1, lower] - state[1, upper]
+        elif up == 0.0:
+            delta += state[3, lower] - state[2, upper]
+        if up == 1.0:
+            arrived = 1.0 if down == 0.0 else 0.0
             delta += _credit(state[0, lower] + arrived, n_relevant, n_nonrelevant)
             delta -= _credit(state[0, upper], n_relevant, n_nonrelevant)
-        elif low == 1.0:
+        elif down == 1.0:
             delta += _credit(state[0, upper], n_relevant, n_nonrelevant)
             delta -= _credit(state[0, lower], n_relevant, n_nonrelevant)
-        out[q] = delta / norm
+        out[j] = delta / norm
 
 
 @dataclass(frozen=True, repr=False)

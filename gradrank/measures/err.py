@@ -52,35 +52,43 @@ def _values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, we
 
 
 @njit(cache=True, nogil=True)
-def err_prepare(n, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
-    """Chance to reach each rank, and what stopping there is worth."""
+def err_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
+    """For each document: (0) chance to reach its rank times the rank's worth, (1, 2) ERR of the ranks above it without
+    and with it, (3) 1/(1 − R)."""
     reach = 1.0
-    for p in range(n):
-        state[0, p] = reach
-        state[1, p] = 1.0 / (p + 1) if p < depth else 0.0
-        reach *= 1.0 - gain[p]
+    total = 0.0
+    for r in range(n):
+        i = order[r]
+        worth = reach / (r + 1) if r < depth else 0.0
+        state[0, i] = worth
+        state[1, i] = total
+        total += worth * gain[i]
+        state[2, i] = total
+        state[3, i] = 1.0 / (1.0 - gain[i])
+        reach *= 1.0 - gain[i]
 
 
 @njit(cache=True, nogil=True)
-def err_row(p, n, gain, weight, norm, depth, option, state, out):  # type: ignore[no-untyped-def]
-    """Swap deltas of rank p with every rank.
+def err_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
+    """See SwapKernels.row.
 
     With D the worth of a rank, S the expected worth of stopping between ranks a < b (having passed a) and B the chance
-    to pass everything between them, swapping a and b adds reach(a)·(R_b − R_a)·(D_a − S − B·D_b).
+    to pass everything between them, swapping a and b adds reach(a)·(R_b − R_a)·(D_a − S − B·D_b); S and B are
+    differences and quotients of running sums (R < 1 always, so that nothing is divided by 0).
     """
-    out[p] = 0.0
-    between = 0.0
-    passing = 1.0
-    for q in range(p + 1, n):
-        out[q] = state[0, p] * (gain[q] - gain[p]) * (state[1, p] - between - passing * state[1, q])
-        between += passing * state[1, q] * gain[q]
-        passing *= 1.0 - gain[q]
-    between = 0.0
-    passing = 1.0
-    for q in range(p - 1, -1, -1):
-        out[q] = state[0, q] * (gain[p] - gain[q]) * (state[1, q] - between - passing * state[1, p])
-        between = state[1, q] * gain[q] + (1.0 - gain[q]) * between
-        passing *= 1.0 - gain[q]
+    place = rank[i]
+    own = gain[i]
+    reach = state[0, i]
+    above = state[1, i]
+    through = state[2, i]
+    passing = state[3, i]
+    for j in range(low, high):
+        difference = gain[j] - own
+        below_me = difference * (reach - (state[1, j] - through + state[0, j]) * passing)
+        above_me = -difference * (state[0, j] - (above - state[2, j] + reach) * state[3, j])
+        out[j] = below_me if place < rank[j] else above_me
+    if low <= i < high:
+        out[i] = 0.0
 
 
 @dataclass(frozen=True, repr=False)

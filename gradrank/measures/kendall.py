@@ -99,41 +99,42 @@ def _values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, we
 
 
 @njit(cache=True, nogil=True)
-def kendall_prepare(n, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
+def kendall_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
     """Nothing to prepare: the rows keep their own running counts."""
 
 
 @njit(cache=True, nogil=True)
-def kendall_row(p, n, gain, weight, norm, depth, option, state, out):  # type: ignore[no-untyped-def]
-    """Swap deltas of rank p with every rank.
+def kendall_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
+    """See SwapKernels.row.
 
     A swap of ranks a < b turns their own pair around and changes how both stand to the documents between them:
     Δ = (−2·sgn(l_a − l_b) + 2·Σ_between [sgn(l_b − l_k) − sgn(l_a − l_k)]) / norm.
     """
-    own = int(gain[p])
-    out[p] = 0.0
+    own = int(gain[i])
+    out[i] = 0.0
+    tree = state[0]
     for direction in (1, -1):
-        tree = state[0]
         for at in range(n + 1):
             tree[at] = 0.0
         seen = 0.0
         own_sum = 0.0
-        q = p + direction
-        while 0 <= q < n:
-            level = int(gain[q])
+        r = rank[i] + direction
+        while 0 <= r < n:
+            j = order[r]
+            level = int(gain[j])
             other_sum = 0.0
             sign = 0.0
             if level >= 0:
                 other_sum = _below(tree, level) - (seen - _below(tree, level + 1))
                 if own >= 0:
                     sign = 1.0 if own > level else (-1.0 if own < level else 0.0)
-            # sign, own_sum and other_sum are seen from p; below p it is the upper of the two, above p the lower.
-            out[q] = direction * 2.0 * (other_sum - own_sum - sign) / norm
+            # sign, own_sum and other_sum are seen from i, which is the upper of the two going down, the lower going up.
+            out[j] = direction * 2.0 * (other_sum - own_sum - sign) / norm
             if level >= 0:
                 _add(tree, level, 1.0)
                 seen += 1.0
                 own_sum += sign
-            q += direction
+            r += direction
 
 
 @dataclass(frozen=True, repr=False)

@@ -52,19 +52,20 @@ def position_values(first, end, indptr, order, tie_end, retrieved, gain, norm, d
 
 
 @njit(cache=True, nogil=True)
-def position_prepare(n, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
-    """Weights beyond the depth count nothing."""
-    for p in range(n):
-        state[0, p] = weight[p] / norm if p < depth else 0.0
+def position_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
+    """Gain of each document and weight of its rank; ranks beyond the depth weigh nothing."""
+    for i in range(n):
+        state[0, i] = gain[i]
+        state[1, i] = weight[rank[i]] / norm if rank[i] < depth else 0.0
 
 
 @njit(cache=True, nogil=True)
-def position_row(p, n, gain, weight, norm, depth, option, state, out):  # type: ignore[no-untyped-def]
-    """Swap deltas of rank p with every rank."""
-    own_gain = gain[p]
-    own_weight = state[0, p]
-    for q in range(n):
-        out[q] = (own_gain - gain[q]) * (state[0, q] - own_weight)
+def position_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
+    """See SwapKernels.row."""
+    own_gain = state[0, i]
+    own_weight = state[1, i]
+    for j in range(low, high):
+        out[j] = (own_gain - state[0, j]) * (state[1, j] - own_weight)
 
 
 @njit(cache=True, nogil=True)

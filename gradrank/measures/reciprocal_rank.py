@@ -42,34 +42,47 @@ def _values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, we
 
 
 @njit(cache=True, nogil=True)
-def rr_prepare(n, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
-    """Ranks of the first two relevant documents, and the value that each rank would have."""
+def rr_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
+    """Row 0: value of each document's rank; row 1: rank of the first relevant document, and the values of the first and
+    the second one's rank."""
     found = 0
-    state[1, 0] = n
-    state[1, 1] = n
-    for p in range(n):
-        state[0, p] = 1.0 / (p + 1) if p < depth else 0.0
-        if gain[p] > 0.0 and found < 2:
-            state[1, found] = p
+    state[1, 0] = -1.0
+    state[1, 1] = 0.0
+    state[1, 2] = 0.0
+    for r in range(n):
+        i = order[r]
+        worth = 1.0 / (r + 1) if r < depth else 0.0
+        state[0, i] = worth
+        if gain[i] > 0.0 and found < 2:
+            if found == 0:
+                state[1, 0] = r
+            state[1, 1 + found] = worth
             found += 1
-    state[0, n] = 0.0
 
 
 @njit(cache=True, nogil=True)
-def rr_row(p, n, gain, weight, norm, depth, option, state, out):  # type: ignore[no-untyped-def]
-    """Swap deltas of rank p with every rank."""
-    winner = int(state[1, 0])
-    second = int(state[1, 1])
-    for q in range(n):
-        upper = min(p, q)
-        lower = max(p, q)
-        delta = 0.0
-        if gain[upper] > gain[lower]:
-            if upper == winner:
-                delta = state[0, min(lower, second)] - state[0, winner]
-        elif gain[upper] < gain[lower] and upper < winner:
-            delta = state[0, upper] - state[0, winner]
-        out[q] = delta
+def rr_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
+    """See SwapKernels.row.
+
+    If a non-relevant document y takes the first relevant one's place, the second relevant one or the old first,
+    now at y's rank, comes first; if it changes with another relevant one, that matters only from above the first.
+    """
+    winner = state[1, 0]
+    first = state[1, 1]
+    second = state[1, 2]
+    own = state[0, i]
+    if gain[i] > 0.0:
+        if rank[i] == winner:
+            for j in range(low, high):
+                out[j] = (1.0 - gain[j]) * (max(state[0, j], second) - first)
+        else:
+            for j in range(low, high):
+                out[j] = (1.0 - gain[j]) * max(state[0, j] - first, 0.0)
+    else:
+        to_winner = max(own, second) - first
+        to_others = max(own - first, 0.0)
+        for j in range(low, high):
+            out[j] = gain[j] * (to_winner if rank[j] == winner else to_others)
 
 
 @dataclass(frozen=True, repr=False)
