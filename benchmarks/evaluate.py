@@ -71,9 +71,8 @@ def main() -> None:
     for name, work in peers(data, scores).items():
         work()
         seconds = best_seconds(work, options.repeats)
-        print(
-            f"  {name:12} {data.n_docs / seconds / 1e6:8.2f} million documents/s   gradrank is {seconds / ours:.1f} × as fast"
-        )
+        rate = data.n_docs / seconds / 1e6
+        print(f"  {name:12} {rate:8.2f} million documents/s   gradrank is {seconds / ours:.1f} × as fast")
     large, large_scores = made_up(31_000, 120)
     measure_values(MEASURES, large_scores, large)
     seconds = best_seconds(lambda: measure_values(MEASURES, large_scores, large), 3)

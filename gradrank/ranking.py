@@ -76,30 +76,36 @@ def _order_by_counting(scores, rough, count, taken, order):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
+def order_list(scores, order):  # type: ignore[no-untyped-def]
+    """Stable descending order of one list of any length, for kernels; ``order`` may be longer than the list."""
+    n = len(scores)
+    if n <= _COUNTING_LENGTH:
+        rough = np.empty(n, np.float32)
+        count = np.empty(n, np.int32)
+        taken = np.empty(n, np.int32)
+        _order_by_counting(scores, rough, count, taken, order)
+    else:
+        longer = np.argsort(-scores, kind="mergesort")
+        for r in range(n):
+            order[r] = longer[r]
+
+
+@njit(cache=True, nogil=True)
 def _rank_kernel(first, end, indptr, scores, before, order, tie_end, retrieved, tied):  # type: ignore[no-untyped-def]
-    rough = np.empty(_COUNTING_LENGTH, np.float32)
-    count = np.empty(_COUNTING_LENGTH, np.int32)
-    taken = np.empty(_COUNTING_LENGTH, np.int32)
-    local = np.empty(_COUNTING_LENGTH, np.int64)
-    standing = np.empty(_COUNTING_LENGTH, np.float64)
+    longest = 1
+    for q in range(first, end):
+        longest = max(longest, indptr[q + 1] - indptr[q])
+    local = np.empty(longest, np.int64)
+    standing = np.empty(longest, np.float64)
     for q in range(first, end):
         start = indptr[q]
         stop = indptr[q + 1]
         n = stop - start
-        if n <= _COUNTING_LENGTH:
-            for r in range(n):
-                standing[r] = scores[before[start + r]] if len(before) else scores[start + r]
-            _order_by_counting(standing[:n], rough[:n], count[:n], taken[:n], local)
-            for r in range(n):
-                order[start + r] = before[start + local[r]] if len(before) else start + local[r]
-        elif len(before):
-            longer = np.argsort(-scores[before[start:stop]], kind="mergesort")
-            for r in range(n):
-                order[start + r] = before[start + longer[r]]
-        else:
-            longer = np.argsort(-scores[start:stop], kind="mergesort")
-            for r in range(n):
-                order[start + r] = start + longer[r]
+        for r in range(n):
+            standing[r] = scores[before[start + r]] if len(before) else scores[start + r]
+        order_list(standing[:n], local)
+        for r in range(n):
+            order[start + r] = before[start + local[r]] if len(before) else start + local[r]
         found = n
         while found > 0 and scores[order[start + found - 1]] == -np.inf:
             found -= 1

@@ -288,6 +288,15 @@ class BoundMeasure:
         set_field(self, "_labels", labels)
         set_field(self, "_skipped", skipped)
 
+    @property
+    def skipped(self) -> NDArray[np.bool_]:
+        """Queries that have no value because no document of theirs is judged."""
+        return self._skipped
+
+    def documents(self) -> tuple[IntArray, NDArray[np.float32], IntArray | None]:
+        """The documents that take part: query boundaries, labels, and their rows in the data if not all do."""
+        return self._indptr, self._labels, None if self._judged is None else np.flatnonzero(self._judged)
+
     def ranking_key(self) -> tuple[object, ...]:
         """Bound measures with equal keys (on the same data) can share one ranking."""
         measure = self.measure

@@ -1,0 +1,152 @@
+"""λ-gradients: the force of a pair cost, times what swapping the pair would change in the measure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.measures import AnyMeasure, Measure
+from gradrank.objectives.costs import ObjectiveError, PairCost, RankNet
+from gradrank.objectives.lambda_kernel import NORM_DEVIATION, NORM_LOG, NORM_NONE, lambda_block
+from gradrank.objectives.objective import BoundObjective, Gradients, Objective
+from gradrank.parallel import for_query_blocks
+from gradrank.ranking import order_within_queries
+
+NORMALISATIONS = {"none": NORM_NONE, "log": NORM_LOG, "deviation": NORM_DEVIATION}
+
+
+@dataclass(frozen=True)
+class Lambda(Objective):
+    """λ_ij = force(s_i − s_j)·|ΔM(i, j)| for every pair with i more relevant (Burges et al. 2006; Donmez et al. 2009).
+
+    λ_i gains it and λ_j loses it; ρ sums |ΔM|·(second derivative of the cost) over the same pairs for both. ΔM is the
+    exact change of the measure when the two documents swap ranks.
+
+    >>> from gradrank.data import RankingData
+    >>> from gradrank.measures import NDCG
+    >>> data = RankingData.from_arrays([[0.0]] * 2, [0, 1], qid=[1, 1])
+    >>> bound = Lambda(NDCG()).bind(data)
+    >>> bound.gradients(np.array([2.0, 1.0])).lambdas.astype(float).round(4).tolist()
+    [-0.2698, 0.2698]
+    """
+
+    target: Measure
+    """The measure to improve."""
+    cost: PairCost = field(default_factory=RankNet)
+    pairs: Literal["all", "misranked"] = "all"
+    """Use every pair, or only those in the wrong order (Donmez et al. 2009 train on these for MRR)."""
+    truncation: int | None = None
+    """Leave out pairs of which both documents stand below this rank; None = none."""
+    normalise: Literal["none", "log", "deviation"] = "none"
+    """Scale the λ's of each query: by log2(1 + S)/S, S = Σ|λ| (LightGBM, XGBoost), or by their standard deviation
+    (Svore et al. 2011)."""
+    gap: bool = False
+    """Divide |ΔM| by 0.01 + |s_i − s_j|, as LightGBM and XGBoost do by default."""
+    ties: Literal["random", "file"] = "random"
+    """Order of documents with equal scores: a seeded permutation, or that of the file (for comparison with other tools:
+    files are often sorted by label, which file order would leak)."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.target, Measure):
+            raise ObjectiveError(f"Lambda needs a measure, found {self.target!r}")
+        if self.target.swap is None:
+            raise ObjectiveError(f"{self.target} has no fast swap deltas and cannot be a training target")
+        if self.pairs not in ("all", "misranked"):
+            raise ObjectiveError(f"Lambda: pairs is {self.pairs!r}, expected all or misranked")
+        if self.truncation is not None and self.truncation < 1:
+            raise ObjectiveError(f"Lambda: truncation is {self.truncation!r}, expected a whole number of 1 or more")
+        if self.normalise not in NORMALISATIONS:
+            raise ObjectiveError(f"Lambda: normalise is {self.normalise!r}, expected {' or '.join(NORMALISATIONS)}")
+        if self.ties not in ("random", "file"):
+            raise ObjectiveError(f"Lambda: ties is {self.ties!r}, expected random or file")
+
+    @property
+    def measure(self) -> AnyMeasure | None:
+        """The target measure."""
+        return self.target
+
+    @property
+    def has_curvature(self) -> bool:
+        """Whether the cost's second derivative is usable."""
+        return self.cost.usable_curvature
+
+    def bind(self, data: RankingData, *, seed: int = 0, threads: int | None = None) -> BoundLambda:
+        """See Objective.bind."""
+        return BoundLambda(self, data, seed, threads)
+
+    def __str__(self) -> str:
+        parts = [str(self.target)]
+        if str(self.cost) != "ranknet":
+            parts.append(f"cost={self.cost}")
+        for name, default in (("pairs", "all"), ("truncation", None), ("normalise", "none"), ("gap", False),
+                              ("ties", "random")):  # fmt: skip
+            value = getattr(self, name)
+            if value != default:
+                parts.append(f"{name}={str(value).lower() if isinstance(value, bool) else value}")
+        return f"Lambda({', '.join(parts)})"
+
+
+class BoundLambda(BoundObjective):
+    """λ-gradients for one data set: documents laid out by gain once, scores come in often."""
+
+    def __init__(self, objective: Lambda, data: RankingData, seed: int, threads: int | None) -> None:
+        bound = objective.target.bind(data, threads=threads)
+        prepared = bound.prepared
+        indptr, labels, rows = bound.documents()
+        n_queries = len(indptr) - 1
+        unjudged = np.isnan(labels)
+        # Best first, unjudged documents (which join no pair) last.
+        layout = order_within_queries(np.where(unjudged, np.inf, -prepared.gain), indptr)
+        gain = prepared.gain[layout]
+        query = np.repeat(np.arange(n_queries), np.diff(indptr))
+        changes = np.ones(len(layout), dtype=bool)
+        changes[1:] = (gain[1:] != gain[:-1]) | (query[1:] != query[:-1]) | (unjudged[layout][1:] != unjudged[layout][:-1])
+        starts = np.flatnonzero(changes)
+        run = np.cumsum(changes) - 1
+        run_end = np.append(starts[1:], len(layout))[run] - indptr[:-1][query]
+        if objective.ties == "random":
+            shuffle = order_within_queries(np.random.default_rng(seed).random(len(layout)), indptr)
+        else:
+            shuffle = order_within_queries(layout.astype(np.float64), indptr)
+        self.objective = objective
+        self._n_docs = data.n_docs
+        self._threads = threads
+        self._indptr = indptr
+        self._layout = rows[layout] if rows is not None else layout
+        self._run_end = run_end
+        self._judged = np.add.reduceat((~unjudged).astype(np.int64), indptr[:-1])
+        self._shuffle = shuffle - indptr[:-1][query]
+        self._gain = gain
+        self._weight = prepared.weight
+        self._norm = prepared.norm
+        self._depth = prepared.depth
+        self._option = prepared.option
+        self._active = ~(prepared.empty | bound.skipped)
+        if prepared.short is not None:
+            self._active &= ~prepared.short
+        self._query_weight = np.ones(n_queries) if data.weight is None else data.weight
+
+    def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
+        """See BoundObjective.gradients."""
+        objective = self.objective
+        swap = objective.target.swap
+        assert swap is not None
+        lambdas = np.zeros(self._n_docs, dtype=np.float32)
+        rhos = np.zeros(self._n_docs, dtype=np.float32)
+        pairs = np.zeros(len(self._indptr) - 1, dtype=np.int64)
+        truncation = np.iinfo(np.int64).max if objective.truncation is None else objective.truncation
+
+        def work(first: int, end: int) -> None:
+            lambda_block(
+                first, end, self._indptr, scores, self._layout, self._run_end, self._judged, self._shuffle, self._gain,
+                self._weight, self._norm, self._depth, self._active, self._query_weight, swap.form, self._option,
+                objective.cost.code, objective.cost.slope, objective.cost.shift, objective.pairs == "misranked",
+                truncation, NORMALISATIONS[objective.normalise], objective.gap, count_pairs, lambdas, rhos, pairs,
+            )  # fmt: skip
+
+        for_query_blocks(work, self._indptr, self._threads)
+        return Gradients(lambdas, rhos, int(pairs.sum()) if count_pairs else -1)

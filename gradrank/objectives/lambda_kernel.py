@@ -1,0 +1,209 @@
+"""The loop over pairs, for any measure and any pair cost.
+
+A row at a time: the measure fills one document's swap deltas against all worse documents into a scratch row, then the
+cost turns the row into forces. Both switch outside the inner loops, which therefore vectorise. Documents are laid
+out by descending gain, so that the worse documents of any document are one contiguous run and the loops have no branch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from gradrank.measures.average_precision import ap_prepare, ap_row
+from gradrank.measures.base import (
+    AVERAGE_PRECISION,
+    BPREF,
+    EXPECTED_RECIPROCAL_RANK,
+    KENDALL,
+    POSITION,
+    RECIPROCAL_RANK,
+    STATE_ROWS,
+)
+from gradrank.measures.bpref import bpref_prepare, bpref_row
+from gradrank.measures.err import err_prepare, err_row
+from gradrank.measures.kendall import kendall_prepare, kendall_row
+from gradrank.measures.position import position_prepare, position_row
+from gradrank.measures.reciprocal_rank import rr_prepare, rr_row
+from gradrank.objectives.costs import RANKNET
+from gradrank.ranking import order_list
+
+NORM_NONE, NORM_LOG, NORM_DEVIATION = range(3)
+# e^±40 and its products stay finite in single precision; beyond it a force is 0 or 1 anyway.
+_LARGEST_EXPONENT = 40.0
+# Lets the compiler add up a row in vectors; the order is fixed at compile time, so results repeat exactly.
+_SUM_IN_ANY_ORDER = {"reassoc", "contract", "nsz"}
+# LightGBM's constant: keeps nearly tied pairs from having unbounded weight.
+_GAP_FLOOR = np.float32(0.01)
+
+
+@njit(cache=True, nogil=True, fastmath=_SUM_IN_ANY_ORDER)
+def _ranknet_row(low, high, own, share, deltas, powers, lambdas, rhos):  # type: ignore[no-untyped-def]
+    """Forces of one document against a run of worse ones; returns its own λ and ρ. ``share`` scales the curvature."""
+    own_lambda = np.float32(0.0)
+    own_rho = np.float32(0.0)
+    for j in range(low, high):
+        p = powers[j] / (own + powers[j])
+        force = abs(deltas[j]) * p
+        bend = force * (np.float32(1.0) - p) * share
+        lambdas[j] -= force
+        rhos[j] += bend
+        own_lambda += force
+        own_rho += bend
+    return own_lambda, own_rho
+
+
+@njit(cache=True, nogil=True, fastmath=_SUM_IN_ANY_ORDER)
+def _sigmoid_row(low, high, own, shift, deltas, powers, lambdas, rhos):  # type: ignore[no-untyped-def]
+    """As _ranknet_row, for the sigmoid cost; ``shift`` = e^μ."""
+    own_lambda = np.float32(0.0)
+    own_rho = np.float32(0.0)
+    pushed = own * shift
+    for j in range(low, high):
+        t = pushed / (pushed + powers[j])
+        force = abs(deltas[j]) * t * (np.float32(1.0) - t)
+        bend = force * (np.float32(2.0) * t - np.float32(1.0))
+        lambdas[j] -= force
+        rhos[j] += bend
+        own_lambda += force
+        own_rho += bend
+    return own_lambda, own_rho
+
+
+@njit(cache=True, nogil=True)
+def _changed(low, high, lambdas, before):  # type: ignore[no-untyped-def]
+    """How many of a run of λ's have changed: the pairs that had an effect."""
+    changed = 0
+    for j in range(low, high):
+        if lambdas[j] != before[j]:
+            changed += 1
+    return changed
+
+
+@njit(cache=True, nogil=True)
+def lambda_block(  # type: ignore[no-untyped-def]
+    first, end, indptr, scores, layout, run_end, judged, shuffle, gain, weight, norm, depth, active, query_weight,
+    form, option, cost, slope, shift, misranked, truncation, normalise, gap_scaled, count, lambdas_out, rhos_out, pairs,
+):  # fmt: skip
+    """λ and ρ of the queries first…end."""
+    longest = 2
+    for q in range(first, end):
+        longest = max(longest, indptr[q + 1] - indptr[q])
+    score = np.empty(longest)
+    shuffled = np.empty(longest)
+    order = np.empty(longest, np.int64)
+    rank = np.empty(longest, np.int64)
+    standing = np.empty(longest, np.float32)
+    powers = np.empty(longest, np.float32)
+    deltas = np.empty(longest, np.float32)
+    lambdas = np.empty(longest, np.float32)
+    before = np.empty(longest, np.float32)
+    rhos = np.empty(longest, np.float32)
+    exact = np.zeros((STATE_ROWS, longest + 2))
+    fast = np.zeros((2, longest), np.float32)
+    e_shift = np.float32(np.exp(shift))
+    force_scale = np.float32(slope)
+    for q in range(first, end):
+        start = indptr[q]
+        n = indptr[q + 1] - start
+        pairs[q] = 0
+        if n < 2 or not active[q] or run_end[start] >= judged[q]:
+            continue  # nothing to order; the output starts at 0
+        low_score = np.inf
+        high_score = -np.inf
+        for i in range(n):
+            value = scores[layout[start + i]]
+            score[i] = value
+            low_score = min(low_score, value)
+            high_score = max(high_score, value)
+        # Tied documents stand in a seeded random order: the layout is sorted by label.
+        for i in range(n):
+            shuffled[i] = score[shuffle[start + i]]
+        order_list(shuffled[:n], order)
+        for r in range(n):
+            i = shuffle[start + order[r]]
+            order[r] = i
+            rank[i] = r
+        centre = 0.5 * (low_score + high_score)
+        for i in range(n):
+            standing[i] = score[i] - centre
+            exponent = slope * (score[i] - centre)
+            powers[i] = np.exp(min(max(exponent, -_LARGEST_EXPONENT), _LARGEST_EXPONENT))
+            lambdas[i] = 0.0
+            rhos[i] = 0.0
+        own_gain = gain[start : start + n]
+        own_weight = weight[start : start + n] if len(weight) else weight
+        query_norm = norm[q]
+        query_depth = depth[q]
+        if form == POSITION:
+            position_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, fast)
+        elif form == AVERAGE_PRECISION:
+            ap_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
+        elif form == RECIPROCAL_RANK:
+            rr_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
+        elif form == EXPECTED_RECIPROCAL_RANK:
+            err_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
+        elif form == KENDALL:
+            kendall_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
+        elif form == BPREF:
+            bpref_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
+        high = judged[q]
+        total = 0.0
+        for i in range(high):
+            low = run_end[start + i]
+            if low >= high:
+                break
+            if form == POSITION:
+                position_row(i, low, high, n, order, rank, own_gain, query_norm, option, fast, deltas)
+            elif form == AVERAGE_PRECISION:
+                ap_row(i, low, high, n, order, rank, own_gain, query_norm, option, exact, deltas)
+            elif form == RECIPROCAL_RANK:
+                rr_row(i, low, high, n, order, rank, own_gain, query_norm, option, exact, deltas)
+            elif form == EXPECTED_RECIPROCAL_RANK:
+                err_row(i, low, high, n, order, rank, own_gain, query_norm, option, exact, deltas)
+            elif form == KENDALL:
+                kendall_row(i, low, high, n, order, rank, own_gain, query_norm, option, exact, deltas)
+            elif form == BPREF:
+                bpref_row(i, low, high, n, order, rank, own_gain, query_norm, option, exact, deltas)
+            place = rank[i]
+            if misranked:
+                for j in range(low, high):
+                    if rank[j] > place:
+                        deltas[j] = 0.0
+            if place >= truncation:
+                for j in range(low, high):
+                    if rank[j] >= truncation:
+                        deltas[j] = 0.0
+            if gap_scaled and low_score < high_score:
+                own_standing = standing[i]
+                for j in range(low, high):
+                    deltas[j] /= _GAP_FLOOR + abs(own_standing - standing[j])
+            if count:
+                before[low:high] = lambdas[low:high]
+            if cost == RANKNET:
+                pushed, bent = _ranknet_row(low, high, powers[i], force_scale, deltas, powers, lambdas, rhos)
+            else:
+                pushed, bent = _sigmoid_row(low, high, powers[i], e_shift, deltas, powers, lambdas, rhos)
+            lambdas[i] += pushed
+            rhos[i] += bent
+            total += pushed
+            if count:
+                pairs[q] += _changed(low, high, lambdas, before)
+        scale = query_weight[q] * slope
+        if normalise == NORM_LOG:
+            # The sum of all λ's absolute parts is twice the sum over pairs.
+            both = 2.0 * total * slope
+            if both > 0.0:
+                scale *= np.log2(1.0 + both) / both
+        elif normalise == NORM_DEVIATION:
+            squares = 0.0
+            for i in range(n):
+                squares += np.float64(lambdas[i]) * np.float64(lambdas[i])
+            # The λ's of a query add up to 0, so their mean square is their variance.
+            deviation = np.sqrt(squares / n) * slope
+            if deviation > 0.0:
+                scale /= deviation
+        for i in range(n):
+            row = layout[start + i]
+            lambdas_out[row] = lambdas[i] * scale
+            rhos_out[row] = rhos[i] * scale

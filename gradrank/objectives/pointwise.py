@@ -1,0 +1,57 @@
+"""Objectives that look at one document at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.measures import AnyMeasure
+from gradrank.objectives.objective import BoundObjective, Gradients, Objective
+
+
+@dataclass(frozen=True)
+class Regression(Objective):
+    """Least squares on the label: λ = label − score, ρ = 1 (Friedman's MART as a ranker).
+
+    >>> data = RankingData.from_arrays([[0.0]] * 2, [0, 1], qid=[1, 1])
+    >>> Regression().bind(data).gradients(np.zeros(2)).lambdas.tolist()
+    [0.0, 1.0]
+    """
+
+    label: str | None = None
+    """Label source; None = the primary one."""
+
+    @property
+    def measure(self) -> AnyMeasure | None:
+        """Regression is built on no measure."""
+        return None
+
+    def bind(self, data: RankingData, *, seed: int = 0, threads: int | None = None) -> BoundRegression:
+        """See Objective.bind."""
+        return BoundRegression(self, data)
+
+    def __str__(self) -> str:
+        return "Regression" if self.label is None else f"Regression(label={self.label})"
+
+
+class BoundRegression(BoundObjective):
+    """Least squares for one data set; unjudged documents have neither λ nor ρ."""
+
+    def __init__(self, objective: Regression, data: RankingData) -> None:
+        labels = data.label(objective.label)
+        judged = ~np.isnan(labels)
+        weight = np.ones(data.n_docs) if data.weight is None else np.repeat(data.weight, data.sizes)
+        self._label = np.where(judged, labels, 0.0)
+        self._weight = (weight * judged).astype(np.float32)
+
+    def start(self) -> float:
+        """The weighted mean label."""
+        total = float(self._weight.sum())
+        return float((self._label * self._weight).sum() / total) if total > 0 else 0.0
+
+    def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
+        """See BoundObjective.gradients."""
+        return Gradients(((self._label - scores) * self._weight).astype(np.float32), self._weight)
