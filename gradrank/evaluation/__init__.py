@@ -1,0 +1,25 @@
+"""Evaluating systems, comparing them, and showing the result."""
+
+from gradrank.evaluation.compare import Comparison, ComparisonRow, compare
+from gradrank.evaluation.evaluate import Evaluation, LabelFacts, Scorer, Summary, evaluate, label_facts
+from gradrank.evaluation.significance import PairedTest, bootstrap_test, holm, randomisation_test, t_test
+from gradrank.evaluation.tables import Column, Table
+
+__all__ = [
+    "Column",
+    "Comparison",
+    "ComparisonRow",
+    "Evaluation",
+    "LabelFacts",
+    "PairedTest",
+    "Scorer",
+    "Summary",
+    "Table",
+    "bootstrap_test",
+    "compare",
+    "evaluate",
+    "holm",
+    "label_facts",
+    "randomisation_test",
+    "t_test",
+]

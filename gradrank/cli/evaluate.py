@@ -1,0 +1,172 @@
+"""``gradrank evaluate`` and ``gradrank compare``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gradrank.cli import options
+from gradrank.cli.common import Notes, Reading, first_fields, load_data, print_table, print_text
+from gradrank.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from gradrank.data.ranking_data import RankingData
+    from gradrank.evaluation import Evaluation
+
+DEFAULT_MEASURES = ("NDCG@10", "MAP", "MRR")
+
+# Words on a line of TREC's files: query iteration document grade; query Q0 document rank score tag.
+_QRELS_FIELDS = 4
+_RUN_FIELDS = 6
+
+
+def evaluate(
+    data: options.DataFile,
+    scores: options.ScoreFiles,
+    measure: options.MeasureNames = None,
+    label: options.LabelFiles = None,
+    per_query: Annotated[
+        Path | None, typer.Option("--per-query", metavar="FILE", help="Write the values of each query as CSV.")
+    ] = None,
+    weighted: options.Weighted = False,
+    format_from: options.FormatName = None,
+    missing: options.Missing = False,
+    zero_based: options.ZeroBased = False,
+    group: options.Group = None,
+    show_as: options.ShowAs = options.OutputFormat.table,
+    threads: options.Threads = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Evaluate score files (or TREC runs) by ranking measures."""
+    notes = Notes(quiet)
+    reading = Reading(format_from, missing, zero_based, group)
+    result = _evaluation(data, reading, scores, measure, label, weighted, threads, notes)
+    if per_query is not None:
+        result.write_per_query(per_query)
+    for note in result.notes():
+        notes.say(note)
+    if show_as is options.OutputFormat.json:
+        from gradrank.evaluation.tables import to_json
+
+        print_text(to_json({**result.means(), "queries": len(result.qids)}))
+    else:
+        print_table(result.table(), show_as)
+
+
+def compare(
+    data: options.DataFile,
+    scores: options.ScoreFiles,
+    measure: options.MeasureNames = None,
+    label: options.LabelFiles = None,
+    test: Annotated[options.TestChoice, typer.Option("--test", help="Significance test.")] = options.TestChoice.t,
+    level: Annotated[float, typer.Option("--level", help="Level of significance.")] = 0.05,
+    correction: Annotated[
+        options.CorrectionChoice, typer.Option("--correction", help="Correction for the number of rows.")
+    ] = options.CorrectionChoice.holm,
+    resamples: Annotated[int, typer.Option("--resamples", min=1, help="Permutations or bootstrap resamples.")] = 10_000,
+    seed: options.Seed = 0,
+    weighted: options.Weighted = False,
+    format_from: options.FormatName = None,
+    missing: options.Missing = False,
+    zero_based: options.ZeroBased = False,
+    group: options.Group = None,
+    show_as: options.ShowAs = options.OutputFormat.table,
+    threads: options.Threads = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Compare systems with the first one given, with significance over queries."""
+    notes = Notes(quiet)
+    if len(scores) < 2:
+        raise DataError("one score file is given, expected two or more to compare (repeat --scores)")
+    if not 0 < level < 1:
+        raise DataError(f"--level is {level}, expected a number between 0 and 1")
+    reading = Reading(format_from, missing, zero_based, group)
+    result = _evaluation(data, reading, scores, measure, label, weighted, threads, notes)
+    from gradrank.evaluation import compare as compare_systems
+
+    with notes.working("testing"):
+        comparison = compare_systems(
+            result,
+            test=test.value,
+            level=level,
+            correction="holm" if correction is options.CorrectionChoice.holm else None,
+            resamples=resamples,
+            seed=seed,
+        )
+    for note in (*result.notes(), *comparison.notes()):
+        notes.say(note)
+    if show_as is options.OutputFormat.json:
+        from gradrank.evaluation.tables import to_json
+
+        print_text(to_json(comparison.to_dict()))
+    else:
+        print_table(comparison.table(), show_as)
+
+
+def _evaluation(
+    path: Path,
+    reading: Reading,
+    score_files: Sequence[str],
+    measure_names: Sequence[str] | None,
+    labels: Sequence[str] | None,
+    weighted: bool,
+    threads: int | None,
+    notes: Notes,
+) -> Evaluation:
+    for index, name in enumerate(score_files):
+        if name in score_files[:index]:
+            raise DataError(f"score file {name} is given twice")
+        if name == "queries":
+            raise DataError("a score file named 'queries' clashes with a field of the output; name it ./queries")
+    from gradrank.evaluation import evaluate as evaluate_systems
+    from gradrank.measures import parse_measure
+
+    measures = [parse_measure(name) for name in measure_names or DEFAULT_MEASURES]
+    runs = [name for name in score_files if len(first_fields(name)) == _RUN_FIELDS]
+    if runs and _is_qrels(path):
+        if labels:
+            raise DataError("--label needs one number a row of DATA, but DATA is TREC qrels")
+        data, systems = _trec(path, score_files, notes)
+    else:
+        data = load_data(path, notes, reading, labels)
+        systems = {name: _scores(name, name in runs, data) for name in score_files}
+    with notes.working("evaluating"):
+        return evaluate_systems(data, systems, measures, weighted=weighted, threads=threads)
+
+
+def _is_qrels(path: Path) -> bool:
+    fields = first_fields(path)
+    return len(fields) == _QRELS_FIELDS and not fields[1].startswith(b"qid:")
+
+
+def _trec(path: Path, run_files: Sequence[str], notes: Notes) -> tuple[RankingData, dict[str, NDArray[np.float64]]]:
+    from gradrank.data.trec import query_coverage, read_qrels, read_run, run_scores, trec_data
+
+    with notes.working(f"reading {path}"):
+        qrels = read_qrels(path)
+        runs = {name: read_run(name) for name in run_files}
+        data = trec_data(qrels, runs)
+    for name, run in runs.items():
+        coverage = query_coverage(qrels, run)
+        if coverage.missing:
+            notes.say(f"{name}: lacks {coverage.missing:,} queries of the qrels; they count as nothing retrieved")
+        if coverage.ignored:
+            notes.say(f"{name}: has {coverage.ignored:,} queries that are not in the qrels; they are left out")
+    return data, {name: run_scores(data, run) for name, run in runs.items()}
+
+
+def _scores(name: str, is_run: bool, data: RankingData) -> NDArray[np.float64]:
+    if is_run:
+        from gradrank.data.trec import read_run, run_scores
+
+        return run_scores(data, read_run(name))
+    from gradrank.data.columns import read_column
+
+    scores: NDArray[np.float64] = data.from_input_order(read_column(name, expected=data.n_docs, allow_neg_inf=True))
+    return scores

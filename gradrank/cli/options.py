@@ -1,0 +1,81 @@
+"""Arguments and options that several commands share, each defined once."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class OutputFormat(StrEnum):
+    """How a result goes to standard output."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    md = "md"
+
+
+class TableOrJson(StrEnum):
+    """How a result without a table's shape goes to standard output."""
+
+    table = "table"
+    json = "json"
+
+
+class TestChoice(StrEnum):
+    """Names of the significance tests."""
+
+    t = "t"
+    randomisation = "randomisation"
+    bootstrap = "bootstrap"
+
+
+class CorrectionChoice(StrEnum):
+    """Names of the corrections for many tests."""
+
+    holm = "holm"
+    none = "none"
+
+
+DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="Data file, read by its suffix or content.")]
+ScoreFiles = Annotated[
+    list[str],
+    typer.Option(
+        "--scores",
+        metavar="FILE",
+        help="A system: one number a line in DATA's row order, or a TREC run if DATA is TREC qrels. May be repeated.",
+    ),
+]
+MeasureNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure",
+        "-m",
+        metavar="MEASURE",
+        help="A measure, such as 'NDCG@10' or 'MAP(convention=mslr)'; see 'gradrank measures'. May be repeated.",
+    ),
+]
+LabelFiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label",
+        metavar="NAME=FILE",
+        help="A further label source: one number a line in DATA's row order. May be repeated.",
+    ),
+]
+FormatName = Annotated[
+    str | None, typer.Option("--from", metavar="FORMAT", help="Format of DATA, if its suffix does not tell.")
+]
+Missing = Annotated[bool, typer.Option("--missing", help="LETOR: take 'nan' as a missing feature or unjudged label.")]
+ZeroBased = Annotated[bool, typer.Option("--zero-based", help="LETOR: feature indices start at 0.")]
+Group = Annotated[
+    Path | None, typer.Option("--group", metavar="FILE", help="LETOR: sizes of consecutive queries, one a line.")
+]
+Weighted = Annotated[bool, typer.Option("--weighted", help="Weigh queries by DATA's query weights.")]
+ShowAs = Annotated[OutputFormat, typer.Option("--format", help="Form of the output.")]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads to use; all cores by default.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all randomness.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]

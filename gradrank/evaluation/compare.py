@@ -1,0 +1,214 @@
+"""Comparing systems with a baseline over the same queries, with significance."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from math import isnan, nan
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.errors import DataError
+from gradrank.evaluation.evaluate import Evaluation
+from gradrank.evaluation.significance import PairedTest, bootstrap_test, differences, holm, randomisation_test, t_test
+from gradrank.evaluation.tables import Column, Table
+from gradrank.measures import Measure
+
+TestName = Literal["t", "randomisation", "bootstrap"]
+Correction = Literal["holm"]
+Verdict = Literal["better", "worse", "no significant difference"]
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """One system against the baseline by one measure, over the queries where both have a value."""
+
+    system: str
+    measure: Measure
+    baseline_mean: float
+    mean: float
+    test: PairedTest
+    wins: int
+    """Queries on which the system has the higher value."""
+    ties: int
+    losses: int
+    p_corrected: float
+    """The p-value corrected for all rows of the comparison; the plain one without a correction."""
+    verdict: Verdict
+
+    @property
+    def relative(self) -> float:
+        """The difference as a share of the baseline's mean; NaN if that is 0."""
+        return self.test.difference / self.baseline_mean if self.baseline_mean != 0 else nan
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All systems but the baseline, by all measures, each tested against the baseline."""
+
+    baseline: str
+    level: float
+    correction: Correction | None
+    rows: tuple[ComparisonRow, ...]
+
+    def table(self) -> Table:
+        """One row a system and measure."""
+        columns = (
+            Column("system"),
+            Column("measure"),
+            Column("baseline", "number"),
+            Column("mean", "number"),
+            Column("difference", "signed"),
+            Column("relative", "percent"),
+            Column(f"{100 * (1 - self.level):.6g} % interval", "interval"),
+            Column("p", "p"),
+            *((Column(f"p ({self.correction})", "p"),) if self.correction else ()),
+            Column("wins/ties/losses", "counts"),
+            Column("verdict"),
+        )
+        rows = tuple(
+            (
+                row.system,
+                str(row.measure),
+                row.baseline_mean,
+                row.mean,
+                row.test.difference,
+                row.relative,
+                (row.test.low, row.test.high),
+                row.test.p,
+                *((row.p_corrected,) if self.correction else ()),
+                (row.wins, row.ties, row.losses),
+                row.verdict,
+            )
+            for row in self.rows
+        )
+        return Table(columns, rows, title=f"against {self.baseline}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as plain Python values."""
+        return {
+            "baseline": self.baseline,
+            "level": self.level,
+            "correction": self.correction,
+            "rows": [
+                {
+                    "system": row.system,
+                    "measure": str(row.measure),
+                    "baseline_mean": row.baseline_mean,
+                    "mean": row.mean,
+                    "relative": row.relative,
+                    **asdict(row.test),
+                    "p_corrected": row.p_corrected,
+                    "wins": row.wins,
+                    "ties": row.ties,
+                    "losses": row.losses,
+                    "verdict": row.verdict,
+                }
+                for row in self.rows
+            ],
+        }
+
+    def notes(self) -> list[str]:
+        """What a reader of the p-values must know, one sentence each."""
+        return list(
+            dict.fromkeys(
+                f"{row.system} by {row.measure}: {row.test.note}"
+                for row in self.rows
+                if isnan(row.test.p) or row.test.n == 1
+            )
+        )
+
+
+def compare(
+    evaluation: Evaluation,
+    baseline: str | None = None,
+    *,
+    test: TestName = "t",
+    level: float = 0.05,
+    correction: Correction | None = "holm",
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """Test every system of an evaluation against a baseline (the first one unless named).
+
+    A verdict other than "no significant difference" needs a p-value — corrected over all rows of the
+    table with ``correction="holm"`` — below ``level``. Weighted evaluations are tested on their
+    weighted mean difference.
+
+    >>> from gradrank.data.ranking_data import RankingData
+    >>> from gradrank.evaluation.evaluate import evaluate
+    >>> from gradrank.measures import parse_measure
+    >>> data = RankingData.from_arrays(np.zeros((6, 1)), [0, 1, 0, 1, 0, 1], qid=[1, 1, 2, 2, 3, 3])
+    >>> scores = {"old": [1, 0, 0, 1, 1, 0], "new": [0, 1, 0, 1, 0, 1]}
+    >>> row, = compare(evaluate(data, scores, [parse_measure("MRR")])).rows
+    >>> row.wins, row.ties, row.losses, row.verdict
+    (2, 1, 0, 'no significant difference')
+    """
+    base = evaluation.systems[0] if baseline is None else baseline
+    if base not in evaluation.values:
+        raise DataError(f"there is no system {base!r} to compare with; there are {', '.join(evaluation.systems)}")
+    others = [system for system in evaluation.systems if system != base]
+    if not others:
+        raise DataError("there is one system only, expected two or more to compare")
+
+    rows = [
+        _row(evaluation, system, base, measure, test, level, resamples, seed)
+        for system in others
+        for measure in evaluation.measures
+    ]
+    p_values = [row.test.p for row in rows]
+    corrected = holm(p_values).tolist() if correction == "holm" else p_values
+    return Comparison(
+        base,
+        level,
+        correction,
+        tuple(
+            replace(row, p_corrected=p, verdict=_verdict(row.test.difference, p, level))
+            for row, p in zip(rows, corrected, strict=True)
+        ),
+    )
+
+
+def _row(
+    evaluation: Evaluation,
+    system: str,
+    base: str,
+    measure: Measure,
+    test: TestName,
+    level: float,
+    resamples: int,
+    seed: int,
+) -> ComparisonRow:
+    """One row, its p-value not yet corrected."""
+    a, b, weights = evaluation.values[system][measure], evaluation.values[base][measure], evaluation.weights
+    if test == "t":
+        result = t_test(a, b, weights=weights, level=level)
+    else:
+        resampling = randomisation_test if test == "randomisation" else bootstrap_test
+        result = resampling(a, b, weights=weights, level=level, resamples=resamples, seed=seed)
+    d = differences(a, b)
+    used = ~np.isnan(d) if weights is None else ~np.isnan(d) & (weights > 0)
+    used_weights = None if weights is None else weights[used]
+    return ComparisonRow(
+        system=system,
+        measure=measure,
+        baseline_mean=_mean(b[used], used_weights),
+        mean=_mean(a[used], used_weights),
+        test=result,
+        wins=int(np.count_nonzero(d[used] > 0)),
+        ties=int(np.count_nonzero(d[used] == 0)),
+        losses=int(np.count_nonzero(d[used] < 0)),
+        p_corrected=result.p,
+        verdict="no significant difference",
+    )
+
+
+def _mean(values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
+    return float(np.average(values, weights=weights)) if len(values) else nan
+
+
+def _verdict(difference: float, p: float, level: float) -> Verdict:
+    if not p < level:
+        return "no significant difference"
+    return "better" if difference > 0 else "worse"

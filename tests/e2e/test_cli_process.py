@@ -1,0 +1,113 @@
+"""The command as a process: start-up, streams, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gradrank.cli.main import app
+
+COMMAND = [sys.executable, "-c", "from gradrank.cli.main import run; run()"]
+
+
+def process(*arguments: str, **more) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=120, **more)
+
+
+@pytest.fixture
+def data(tmp_path) -> Path:
+    (tmp_path / "data.txt").write_text("0 qid:a 1:1\n1 qid:a 1:2\n")
+    (tmp_path / "scores.txt").write_text("1\n2\n")
+    return tmp_path
+
+
+def test_help_lists_the_commands_without_loading_anything_heavy() -> None:
+    script = (
+        "import sys\n"
+        "from gradrank.cli.main import run\n"
+        "sys.argv = ['gradrank', '--help']\n"
+        "try:\n    run()\nexcept SystemExit as end:\n    code = end.code\n"
+        "heavy = {'numpy', 'scipy', 'numba', 'pyarrow', 'pandas', 'sklearn', 'lightgbm'} & set(sys.modules)\n"
+        "sys.exit(f'loaded {heavy}' if heavy or code else 0)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120)
+    assert (result.returncode, result.stderr) == (0, "")
+    for command in ("evaluate", "compare", "measures", "info", "convert", "split", "clicks", "make-data"):
+        assert command in result.stdout
+
+
+def test_version() -> None:
+    from gradrank import __version__
+
+    assert process("--version").stdout == f"gradrank {__version__}\n"
+
+
+def test_standard_output_holds_the_json_and_nothing_else(data) -> None:
+    result = process("evaluate", "data.txt", "--scores", "scores.txt", "-m", "MRR", "--format", "json", cwd=data)
+    assert result.returncode == 0
+    assert json.loads(result.stdout) == {"scores.txt": {"MRR": 1.0}, "queries": 1}
+
+
+def test_error_is_one_line_and_exit_code_two(data) -> None:
+    (data / "data.txt").write_text("0 qid:a 1:1\n1 qid:a 1:x\n")
+    result = process("evaluate", "data.txt", "--scores", "scores.txt", cwd=data)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("gradrank: error: data.txt:2: ")
+
+
+def test_usage_error_is_exit_code_two() -> None:
+    result = process("evaluat")
+    assert (result.returncode, "evaluate" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("form", ["json", "table", "csv"])
+def test_a_closed_pipe_is_quiet(data, form) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        result = subprocess.run(
+            [*COMMAND, "evaluate", "data.txt", "--scores", "scores.txt", "--format", form, "--quiet"],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            cwd=data,
+            check=False,
+            timeout=120,
+        )
+    finally:
+        os.close(writing)
+    assert (result.returncode, result.stderr) == (141, b"")
+
+
+def test_a_terminal_without_unicode_gets_an_answer(data) -> None:
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    (data / "scorés.txt").write_text("1\n2\n")
+    arguments = ("evaluate", "data.txt", "--scores", "scorés.txt", "-m", "MRR", "--quiet")
+    shown = process(*arguments, "--format", "md", cwd=data, env=ascii_only)
+    assert (shown.returncode, shown.stdout.splitlines()[-1]) == (0, "| scor?s.txt | 1.0000 |")
+    exact = process(*arguments, "--format", "json", cwd=data, env=ascii_only)
+    assert json.loads(exact.stdout) == {"scorés.txt": {"MRR": 1.0}, "queries": 1}
+
+
+def test_interruption_is_exit_code_130(data, monkeypatch) -> None:
+    def interrupt(*_arguments: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gradrank.data.formats.read_data", interrupt)
+    assert CliRunner().invoke(app, ["info", str(data / "data.txt")]).exit_code == 130
+
+
+def test_our_own_faults_are_not_swallowed(data, monkeypatch) -> None:
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise ZeroDivisionError("a fault")
+
+    monkeypatch.setattr("gradrank.data.formats.read_data", fail)
+    result = CliRunner().invoke(app, ["info", str(data / "data.txt")])
+    assert isinstance(result.exception, ZeroDivisionError)
