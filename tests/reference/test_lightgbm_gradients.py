@@ -19,9 +19,10 @@ def leaf_sums(
     features = feature[:, None]
     bins = {"max_bin": 2 * data.n_docs, "min_data_in_bin": 1}
     dataset = lightgbm.Dataset(features, data.label(), group=data.sizes, init_score=scores, params=bins)
+    # Leaves of less weight make LightGBM fail a check of its own.
     booster = lightgbm.train(
         {"objective": "lambdarank", "lambdarank_truncation_level": 1000, "num_leaves": data.n_docs, "learning_rate": 1.0,
-         "min_data_in_leaf": 1, "min_sum_hessian_in_leaf": 0.0, "verbose": -1, "num_threads": 1, **bins, **parameters},
+         "min_data_in_leaf": 1, "min_sum_hessian_in_leaf": 1e-2, "verbose": -1, "num_threads": 1, **bins, **parameters},
         dataset, 1,
     )  # fmt: skip
     leaf = booster.predict(features, pred_leaf=True).ravel()
