@@ -1,0 +1,174 @@
+"""Growing one regression tree at a time with LightGBM; everything that makes it a ranker is ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.errors import GradrankError
+from gradrank.models.trees import Tree, read_booster_tree
+from gradrank.parallel import thread_count
+
+
+class TrainingError(GradrankError, ValueError):
+    """Training that cannot start: a parameter out of range, or data that does not fit."""
+
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """The shape of the trees.
+
+    >>> TreeSettings(leaves=31).leaves
+    31
+    """
+
+    leaves: int = 15
+    min_docs: int = 20
+    """Fewest documents in a leaf."""
+    max_depth: int | None = None
+    bins: int = 255
+    """Most bins a feature is cut into."""
+    min_hessian: float = 1e-3
+    """Least sum of ρ in a leaf (split rule newton)."""
+    l2: float = 0.0
+    """Added to the denominator of leaf values and split gains."""
+    features: float = 1.0
+    """Share of the features that each tree may use."""
+    quantised: bool = False
+    """Fast mode: gradients rounded to a few levels while splits are searched."""
+    monotone: tuple[int, ...] | None = None
+    """For each feature −1, 0 or 1: scores may only fall, do anything, only rise with it."""
+    categorical: tuple[int | str, ...] = ()
+    """Features (numbers from 0, or names) that are categories."""
+    extra: Mapping[str, Any] | None = None
+    """Further LightGBM parameters, passed on as they are."""
+
+    def __post_init__(self) -> None:
+        for name, low, high in (("leaves", 2, 131_072), ("min_docs", 1, None), ("bins", 2, 65_535)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
+                raise TrainingError(f"{name} is {value!r}, expected a whole number of {low} or more")
+            if high is not None and value > high:
+                raise TrainingError(f"{name} is {value!r}, expected at most {high}")
+        if self.max_depth is not None and self.max_depth < 1:
+            raise TrainingError(f"max_depth is {self.max_depth!r}, expected a whole number of 1 or more")
+        if not 0.0 < self.features <= 1.0:
+            raise TrainingError(f"features is {self.features!r}, expected a share above 0, at most 1")
+        for name in ("min_hessian", "l2"):
+            if not getattr(self, name) >= 0.0:
+                raise TrainingError(f"{name} is {getattr(self, name)!r}, expected a number of 0 or more")
+
+
+class TreeGrower:
+    """A LightGBM dataset and booster that grow a tree for given gradients.
+
+    The tree's leaf values are LightGBM's own and are meant to be replaced.
+    """
+
+    def __init__(
+        self,
+        data: RankingData,
+        settings: TreeSettings,
+        *,
+        split: Literal["mse", "newton"],
+        seed: int,
+        threads: int | None,
+        share_binning: TreeGrower | None = None,
+    ) -> None:
+        import lightgbm
+
+        self._split = split
+        self._seed = seed
+        self._settings = settings
+        self._gradients: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
+        self._ones = np.ones(data.n_docs, dtype=np.float32)
+        parameters = _parameters(data, settings, split, seed, threads)
+        try:
+            if share_binning is None:
+                self._dataset = lightgbm.Dataset(
+                    np.ascontiguousarray(data.X),
+                    label=np.zeros(data.n_docs, dtype=np.float32),
+                    categorical_feature=_categorical(data, settings.categorical),
+                    params=parameters,
+                    free_raw_data=True,
+                )
+            else:
+                self._dataset = share_binning._dataset
+            self._booster = lightgbm.Booster(parameters, self._dataset)
+        except lightgbm.basic.LightGBMError as error:
+            raise TrainingError(f"LightGBM refuses: {error}") from None
+        self._error = lightgbm.basic.LightGBMError
+        self._grown = 0
+
+    def grow(self, lambdas: NDArray[np.float32], rhos: NDArray[np.float32], step: int) -> Tree:
+        """Grow the tree of step ``step`` that fits the λ's: by least squares, or by Newton gain with ρ."""
+        hessians = rhos if self._split == "newton" else self._ones
+        # LightGBM descends: it takes the gradient of a loss.
+        self._gradients = (-lambdas, hessians)
+        if self._settings.features < 1.0 or self._settings.quantised:
+            # A seed for each step, so that a run that was interrupted goes on as if it had not been.
+            seed = (self._seed * 1_000_003 + step * 7919) % (2**31 - 1)
+            self._booster.reset_parameter({"feature_fraction_seed": seed, "seed": seed})
+        try:
+            self._booster.update(fobj=self._stored_gradients)
+        except self._error as error:
+            raise TrainingError(f"LightGBM refuses: {error}") from None
+        tree = read_booster_tree(self._booster, self._grown)
+        self._grown += 1
+        return tree
+
+    def _stored_gradients(self, _scores: Any, _dataset: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        assert self._gradients is not None
+        return self._gradients
+
+
+def _parameters(
+    data: RankingData, settings: TreeSettings, split: str, seed: int, threads: int | None
+) -> dict[str, Any]:
+    parameters: dict[str, Any] = {
+        "objective": "none",
+        "boosting": "gbdt",
+        "learning_rate": 1.0,
+        "num_leaves": int(settings.leaves),
+        "min_data_in_leaf": int(settings.min_docs),
+        "max_depth": -1 if settings.max_depth is None else int(settings.max_depth),
+        "max_bin": int(settings.bins),
+        "min_sum_hessian_in_leaf": settings.min_hessian if split == "newton" else 0.0,
+        "lambda_l2": settings.l2 if split == "newton" else 0.0,
+        "feature_fraction": settings.features,
+        "use_quantized_grad": settings.quantised,
+        # Same trees for any number of threads.
+        "deterministic": True,
+        "force_col_wise": True,
+        "seed": seed % (2**31 - 1),
+        "num_threads": thread_count(threads),
+        "verbosity": -1,
+        "feature_pre_filter": False,
+        # We keep scores ourselves.
+        "boost_from_average": False,
+    }
+    if settings.monotone is not None:
+        if len(settings.monotone) != data.n_features or any(sign not in (-1, 0, 1) for sign in settings.monotone):
+            raise TrainingError(f"monotone needs −1, 0 or 1 for each of {data.n_features} features")
+        parameters["monotone_constraints"] = list(settings.monotone)
+    parameters.update(settings.extra or {})
+    return parameters
+
+
+def _categorical(data: RankingData, wanted: Sequence[int | str]) -> list[int]:
+    columns = []
+    for item in wanted:
+        if isinstance(item, str):
+            if item not in data.feature_names:
+                raise TrainingError(f"categorical feature {item!r} is not among the data's features")
+            columns.append(data.feature_names.index(item))
+        elif 0 <= item < data.n_features:
+            columns.append(int(item))
+        else:
+            raise TrainingError(f"categorical feature {item} is out of range: the data has {data.n_features} features")
+    return columns
