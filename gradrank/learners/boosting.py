@@ -251,9 +251,7 @@ def _check_labels(train: RankingData, objective: Objective) -> None:
 
 def ensemble_of(boosted: Boosted, feature_names: Sequence[str], training: Mapping[str, Any]) -> TreeEnsemble:
     """The best model of a run."""
-    return TreeEnsemble(
-        boosted.trees[: boosted.best], feature_names, base_score=boosted.base_score, training=training
-    )
+    return TreeEnsemble(boosted.trees[: boosted.best], feature_names, base_score=boosted.base_score, training=training)
 
 
 def checkpoint_path(path: str | Path) -> Path:

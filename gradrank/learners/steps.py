@@ -14,7 +14,7 @@ StepRule = Literal["newton", "gradient"]
 _LEAST_CURVATURE = 1e-15
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _leaf_sums(leaf: Any, lambdas: Any, rhos: Any, lambda_sums: Any, rho_sums: Any, counts: Any) -> None:
     for row in range(len(leaf)):
         at = leaf[row]

@@ -4,6 +4,7 @@ from gradrank.objectives.costs import COSTS, ObjectiveError, PairCost, RankNet, 
 from gradrank.objectives.lambda_gradient import Lambda
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 from gradrank.objectives.pointwise import Regression
+from gradrank.objectives.registry import parse_objective, recommended
 
 __all__ = [
     "COSTS",
@@ -16,4 +17,6 @@ __all__ = [
     "RankNet",
     "Regression",
     "Sigmoid",
+    "parse_objective",
+    "recommended",
 ]

@@ -19,7 +19,10 @@ RANKNET, SIGMOID = range(2)
 
 @dataclass(frozen=True)
 class PairCost:
-    """A cost of o = s_i − s_j; ``force`` is −∂cost/∂o, ``curvature`` is ∂²cost/∂o²."""
+    """A cost of o = s_i − s_j; ``force`` is −∂cost/∂o, ``curvature`` is ∂²cost/∂o².
+
+    Prints as the options that name it in an objective.
+    """
 
     code: ClassVar[int]
     usable_curvature: ClassVar[bool]
@@ -84,7 +87,7 @@ class RankNet(PairCost):
         return self.sigma**2 * p * (1.0 - p)
 
     def __str__(self) -> str:
-        return "ranknet" if self.sigma == 1.0 else f"ranknet(sigma={self.sigma:g})"
+        return "cost=ranknet" if self.sigma == 1.0 else f"cost=ranknet, sigma={self.sigma:g}"
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,7 @@ class Sigmoid(PairCost):
         return -t * (1.0 - t) * (1.0 - 2.0 * t)
 
     def __str__(self) -> str:
-        return "sigmoid" if self.mu == 0.0 else f"sigmoid(mu={self.mu:g})"
+        return "cost=sigmoid" if self.mu == 0.0 else f"cost=sigmoid, mu={self.mu:g}"
 
 
 COSTS: dict[str, type[PairCost]] = {"ranknet": RankNet, "sigmoid": Sigmoid}

@@ -19,7 +19,7 @@ from gradrank.ranking import order_within_queries
 NORMALISATIONS = {"none": NORM_NONE, "log": NORM_LOG, "deviation": NORM_DEVIATION}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Lambda(Objective):
     """λ_ij = force(s_i − s_j)·|ΔM(i, j)| for every pair with i more relevant (Burges et al. 2006; Donmez et al. 2009).
 
@@ -57,8 +57,10 @@ class Lambda(Objective):
             raise ObjectiveError(f"{self.target} has no fast swap deltas and cannot be a training target")
         if self.pairs not in ("all", "misranked"):
             raise ObjectiveError(f"Lambda: pairs is {self.pairs!r}, expected all or misranked")
-        if self.truncation is not None and self.truncation < 1:
+        if self.truncation is not None and (not isinstance(self.truncation, int) or self.truncation < 1):
             raise ObjectiveError(f"Lambda: truncation is {self.truncation!r}, expected a whole number of 1 or more")
+        if not isinstance(self.gap, bool):
+            raise ObjectiveError(f"Lambda: gap is {self.gap!r}, expected true or false")
         if self.normalise not in NORMALISATIONS:
             raise ObjectiveError(f"Lambda: normalise is {self.normalise!r}, expected {' or '.join(NORMALISATIONS)}")
         if self.ties not in ("random", "file"):
@@ -80,14 +82,17 @@ class Lambda(Objective):
 
     def __str__(self) -> str:
         parts = [str(self.target)]
-        if str(self.cost) != "ranknet":
-            parts.append(f"cost={self.cost}")
+        if self.cost != RankNet():
+            parts.append(str(self.cost))
         for name, default in (("pairs", "all"), ("truncation", None), ("normalise", "none"), ("gap", False),
                               ("ties", "random")):  # fmt: skip
             value = getattr(self, name)
             if value != default:
                 parts.append(f"{name}={str(value).lower() if isinstance(value, bool) else value}")
         return f"Lambda({', '.join(parts)})"
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 class BoundLambda(BoundObjective):
@@ -104,7 +109,8 @@ class BoundLambda(BoundObjective):
         gain = prepared.gain[layout]
         query = np.repeat(np.arange(n_queries), np.diff(indptr))
         changes = np.ones(len(layout), dtype=bool)
-        changes[1:] = (gain[1:] != gain[:-1]) | (query[1:] != query[:-1]) | (unjudged[layout][1:] != unjudged[layout][:-1])
+        no_pair = unjudged[layout]
+        changes[1:] = (gain[1:] != gain[:-1]) | (query[1:] != query[:-1]) | (no_pair[1:] != no_pair[:-1])
         starts = np.flatnonzero(changes)
         run = np.cumsum(changes) - 1
         run_end = np.append(starts[1:], len(layout))[run] - indptr[:-1][query]

@@ -12,7 +12,7 @@ from gradrank.measures import AnyMeasure
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Regression(Objective):
     """Least squares on the label: λ = label − score, ρ = 1 (Friedman's MART as a ranker).
 
@@ -35,6 +35,9 @@ class Regression(Objective):
 
     def __str__(self) -> str:
         return "Regression" if self.label is None else f"Regression(label={self.label})"
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 class BoundRegression(BoundObjective):

@@ -1,0 +1,45 @@
+"""What a trained model remembers of its training."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from gradrank import __version__
+from gradrank.data.ranking_data import RankingData
+from gradrank.learners.boosting import Boosted
+from gradrank.models.ranker import Ranker
+
+
+def training_facts(learner: Any, train: RankingData, objective: str, measure: str, boosted: Boosted) -> dict[str, Any]:
+    """Objective, parameters, learning curves, data and versions, as plain values for the model's manifest."""
+    parameters = {
+        name: (value if not isinstance(value, Ranker) else repr(value))
+        for name, value in learner.get_params(deep=False).items()
+        if name not in ("callbacks", "checkpoint", "checkpoint_every", "threads", "warm_start")
+    }
+    parameters["objective"] = objective
+    return {
+        "learner": type(learner).__name__,
+        "objective": objective,
+        "measure": measure,
+        "parameters": parameters,
+        "best": boosted.best,
+        "grown": len(boosted.trees),
+        "interrupted": boosted.interrupted,
+        "curves": boosted.curves,
+        "seconds": round(boosted.seconds, 3),
+        "data": {"queries": train.n_queries, "documents": train.n_docs, "features": train.n_features},
+        "versions": {"gradrank": __version__, "python": platform.python_version(), **_versions("lightgbm", "numpy")},
+    }
+
+
+def _versions(*packages: str) -> dict[str, str]:
+    found = {}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
