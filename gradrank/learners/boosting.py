@@ -19,6 +19,9 @@ from gradrank.models.ranker import Ranker
 from gradrank.models.trees import Tree, TreeEnsemble, assign_leaves
 from gradrank.objectives import Objective
 
+TRAINING = ""
+"""Key of the training scores; no data set that a user names has it."""
+
 
 @dataclass(frozen=True)
 class BoostingSettings:
@@ -57,32 +60,33 @@ class BoostingSettings:
 
 @dataclass(frozen=True)
 class Step:
-    """What a callback is told after each tree."""
+    """What a callback is told after each step."""
 
     number: int
-    """Trees so far."""
+    """Steps so far."""
     total: int
     values: Mapping[str, Mapping[str, float]]
     """Data set → measure → mean value."""
     best: int
-    """Number of trees of the best model so far."""
+    """Number of steps of the best model so far."""
     seconds: float
-    tree: Tree
-    """The tree just added, its values shrunk."""
+    trees: tuple[Tree, ...]
+    """The trees just added (one, or one for each class), their values shrunk."""
 
 
 Callback = Callable[[Step], None]
+Curves = dict[str, dict[str, list[float]]]
 
 
 @dataclass(frozen=True, eq=False)
 class Boosted:
-    """The outcome: trees up to the best iteration, and the record of the training."""
+    """The outcome: trees up to the best step, and the record of the training."""
 
-    trees: tuple[Tree, ...]
-    """All trees that were grown, values shrunk; the model uses the first ``best``."""
+    steps: tuple[tuple[Tree, ...], ...]
+    """The trees of every step, values shrunk; the model uses the first ``best`` steps."""
     best: int
     base_score: float
-    curves: dict[str, dict[str, list[float]]]
+    curves: Curves
     seconds: float
     interrupted: bool
 
@@ -95,96 +99,99 @@ def boost(
     valid: Mapping[str, RankingData] | None = None,
     measures: Sequence[AnyMeasure] = (),
     base: Ranker | None = None,
-    start_trees: Sequence[Tree] = (),
-    start_curves: Mapping[str, Mapping[str, Sequence[float]]] | None = None,
+    start: Sequence[tuple[Tree, ...]] = (),
+    start_curves: Curves | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Boosted:
     """Train boosted trees on the λ's of an objective.
 
     ``measures`` are recorded on every validation set; the first on the first set chooses the number of trees.
-    ``base`` gives the scores that training starts from. ``start_trees`` continue an earlier run: the result is the
-    one that an uninterrupted run has.
+    ``base`` gives the scores that training starts from. ``start`` continues an earlier run: the result is the one
+    that an uninterrupted run has.
     """
-    if settings.step == "newton" and not objective.has_curvature:
-        raise TrainingError(f"{objective} has no usable second derivative: use the step rule gradient")
-    if settings.split == "newton" and not objective.has_curvature:
-        raise TrainingError(f"{objective} has no usable second derivative: use the split rule mse")
+    if not objective.has_curvature and "newton" in (settings.step, settings.split):
+        raise TrainingError(f"{objective} has no usable second derivative: use split rule mse and step rule gradient")
     _check_labels(train, objective)
-    began = time.perf_counter()
     bound = objective.bind(train, seed=settings.seed, threads=settings.threads)
     grower = TreeGrower(train, settings.tree, split=settings.split, seed=settings.seed, threads=settings.threads)
     base_score = 0.0 if base is not None else bound.start()
-    watched = {"train": train, **(valid or {})} if settings.train_measure else dict(valid or {})
-    watch = _Watch(watched, measures, first=next(iter(valid)) if valid else None, threads=settings.threads)
-    scores = _Scores({"": train, **watched}, base, base_score, settings.threads)
-    curves = {name: {m: list(v) for m, v in per.items()} for name, per in (start_curves or {}).items()}
-    trees: list[Tree] = []
-    for tree in start_trees:
-        scores.add(tree)
-        trees.append(tree)
-    if not trees:
-        curves = {name: {m: [] for m in watch.names} for name in watched}
-    best = watch.best(curves) if trees else 0
+    watched = watched_sets(train, valid, settings)
+    scores = {
+        name: np.full(data.n_docs, base_score) if base is None else base.score(data, threads=settings.threads)
+        for name, data in {TRAINING: train, **watched}.items()
+    }
+
+    def add(tree: Tree, leaf: NDArray[np.int32]) -> None:
+        scores[TRAINING] += tree.leaf_value[leaf]
+        for name, data in watched.items():
+            if data is train:
+                scores[name] = scores[TRAINING]
+            else:
+                scores[name] += tree.leaf_value[assign_leaves(tree, data.X, threads=settings.threads)]
+
+    def advance(step: int) -> tuple[Tree, ...]:
+        gradients = bound.gradients(scores[TRAINING], step)
+        lambdas, rhos = sampled(gradients.lambdas, gradients.rhos, train, settings, step)
+        tree = grower.grow(lambdas, rhos, step)
+        leaf = assign_leaves(tree, train.X, threads=settings.threads)
+        values = leaf_values(settings.step, leaf, tree.n_leaves, lambdas, rhos, settings.tree.l2)
+        tree = replace(tree, leaf_value=settings.rate * values)
+        add(tree, leaf)
+        return (tree,)
+
+    for (tree,) in start:
+        add(tree, assign_leaves(tree, train.X, threads=settings.threads))
+    watch = Watch(watched, measures, first=next(iter(valid)) if valid else None, threads=settings.threads)
+    return run_steps(advance, scores, watch, settings, base_score, start, start_curves, callbacks)
+
+
+def run_steps(
+    advance: Callable[[int], tuple[Tree, ...]],
+    scores: Mapping[str, NDArray[np.float64]],
+    watch: Watch,
+    settings: BoostingSettings,
+    base_score: float,
+    start: Sequence[tuple[Tree, ...]],
+    start_curves: Curves | None,
+    callbacks: Sequence[Callback],
+) -> Boosted:
+    """Advance step by step, recording the measures of ``scores``, until all trees are grown or nothing improves."""
+    began = time.perf_counter()
+    steps = list(start)
+    curves = watch.empty_curves()
+    if steps and start_curves is not None:
+        curves = {name: {m: list(curve) for m, curve in per.items()} for name, per in start_curves.items()}
+    best = watch.best(curves) if steps else 0
     interrupted = False
     try:
-        while len(trees) < settings.trees:
-            step = len(trees)
-            gradients = bound.gradients(scores.of(""), step)
-            lambdas, rhos = _sampled(gradients.lambdas, gradients.rhos, train, settings, step)
-            tree = grower.grow(lambdas, rhos, step)
-            leaf = assign_leaves(tree, train.X, threads=settings.threads)
-            values = leaf_values(settings.step, leaf, tree.n_leaves, lambdas, rhos, settings.tree.l2)
-            tree = replace(tree, leaf_value=settings.rate * values)
-            scores.add(tree, leaf)
-            trees.append(tree)
-            values_now = watch.record(curves, scores)
-            best = watch.best(curves) if watch.decides else len(trees)
-            told = Step(len(trees), settings.trees, values_now, best, time.perf_counter() - began, tree)
+        while len(steps) < settings.trees:
+            if settings.early_stopping is not None and watch.decides and len(steps) - best >= settings.early_stopping:
+                break
+            grown = advance(len(steps))
+            values = watch.record(curves, scores)
+            steps.append(grown)
+            best = watch.best(curves) if watch.decides else len(steps)
+            told = Step(len(steps), settings.trees, values, best, time.perf_counter() - began, grown)
             for callback in callbacks:
                 callback(told)
-            if settings.early_stopping is not None and watch.decides and len(trees) - best >= settings.early_stopping:
-                break
     except KeyboardInterrupt:
         # What has been learned so far is worth keeping; the caller says that training was cut short.
-        interrupted = True
-        shortest = min([len(trees), *(len(curve) for per in curves.values() for curve in per.values())])
-        trees = trees[:shortest]
-        curves = {name: {m: curve[:shortest] for m, curve in per.items()} for name, per in curves.items()}
-        best = min(best, shortest)
-        if not trees:
+        if not steps:
             raise
-    return Boosted(tuple(trees), best or len(trees), base_score, curves, time.perf_counter() - began, interrupted)
+        interrupted = True
+        curves = {name: {m: curve[: len(steps)] for m, curve in per.items()} for name, per in curves.items()}
+        best = watch.best(curves) if watch.decides else len(steps)
+    return Boosted(tuple(steps), best or len(steps), base_score, curves, time.perf_counter() - began, interrupted)
 
 
-class _Scores:
-    """Current scores of every data set, kept up to date tree by tree."""
-
-    def __init__(
-        self, sets: Mapping[str, RankingData], base: Ranker | None, base_score: float, threads: int | None
-    ) -> None:
-        self._sets = sets
-        self._threads = threads
-        self._scores = {
-            name: np.full(data.n_docs, base_score) if base is None else base.score(data, threads=threads)
-            for name, data in sets.items()
-        }
-
-    def of(self, name: str) -> NDArray[np.float64]:
-        return self._scores[name]
-
-    def add(self, tree: Tree, train_leaf: NDArray[np.int32] | None = None) -> None:
-        for name, data in self._sets.items():
-            if name == "" and train_leaf is not None:
-                leaf = train_leaf
-            elif name == "train" and train_leaf is not None:
-                self._scores[name] = self._scores[""]
-                continue
-            else:
-                leaf = assign_leaves(tree, data.X, threads=self._threads)
-            self._scores[name] += tree.leaf_value[leaf]
+def watched_sets(
+    train: RankingData, valid: Mapping[str, RankingData] | None, settings: BoostingSettings
+) -> dict[str, RankingData]:
+    """The data sets whose measures are recorded."""
+    return {"train": train, **(valid or {})} if settings.train_measure else dict(valid or {})
 
 
-class _Watch:
+class Watch:
     """Measures recorded on data sets; the first measure on the first set chooses the model."""
 
     def __init__(
@@ -194,22 +201,29 @@ class _Watch:
         for measure in measures:
             single.extend(measure.parts if isinstance(measure, Graded) else [measure])
         unique = list(dict.fromkeys(single))
-        self.names = [str(measure) for measure in unique]
+        self._names = [str(measure) for measure in unique]
         self._bound = {name: bind_measures(unique, data, threads=threads) for name, data in sets.items()}
         self._first = first
         self._decider = measures[0] if measures else None
         self.decides = first is not None and bool(measures)
 
-    def record(self, curves: dict[str, dict[str, list[float]]], scores: _Scores) -> dict[str, dict[str, float]]:
-        now: dict[str, dict[str, float]] = {}
-        for name, bound in self._bound.items():
-            values = {str(m): mean_value(v) for m, v in bound_values(bound, scores.of(name)).items()}
+    def empty_curves(self) -> Curves:
+        """A record with nothing in it yet."""
+        return {name: {measure: [] for measure in self._names} for name in self._bound}
+
+    def record(self, curves: Curves, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, dict[str, float]]:
+        """Add the values of the current scores to the record; returns them."""
+        now: dict[str, dict[str, float]] = {
+            name: {str(measure): mean_value(values) for measure, values in bound_values(bound, scores[name]).items()}
+            for name, bound in self._bound.items()
+        }
+        for name, values in now.items():
             for measure, value in values.items():
                 curves[name][measure].append(value)
-            now[name] = values
         return now
 
-    def best(self, curves: Mapping[str, Mapping[str, Sequence[float]]]) -> int:
+    def best(self, curves: Curves) -> int:
+        """Number of steps of the best model in the record."""
         if not self.decides:
             return 0
         assert self._first is not None
@@ -223,7 +237,7 @@ class _Watch:
         return int(np.nanargmax(columns[0])) + 1
 
 
-def _sampled(
+def sampled(
     lambdas: NDArray[np.float32], rhos: NDArray[np.float32], data: RankingData, settings: BoostingSettings, step: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Documents of queries that are not in this step's sample have no say."""
@@ -251,7 +265,8 @@ def _check_labels(train: RankingData, objective: Objective) -> None:
 
 def ensemble_of(boosted: Boosted, feature_names: Sequence[str], training: Mapping[str, Any]) -> TreeEnsemble:
     """The best model of a run."""
-    return TreeEnsemble(boosted.trees[: boosted.best], feature_names, base_score=boosted.base_score, training=training)
+    trees = [tree for (tree,) in boosted.steps[: boosted.best]]
+    return TreeEnsemble(trees, feature_names, base_score=boosted.base_score, training=training)
 
 
 def checkpoint_path(path: str | Path) -> Path:

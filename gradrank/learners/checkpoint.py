@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradrank.files import replacing
-from gradrank.learners.boosting import Callback, Step
+from gradrank.learners.boosting import Callback, Curves, Step
 from gradrank.learners.grower import TrainingError
 from gradrank.models.ranker import ModelError, plain
 from gradrank.models.saved import ranker_from_dict
@@ -20,10 +20,10 @@ _FORMAT = "gradrank-checkpoint"
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """Trees grown so far, the record of the measures, and what the run was."""
+    """Trees grown so far, step by step, and the record of the measures."""
 
-    trees: tuple[Tree, ...]
-    curves: dict[str, dict[str, list[float]]]
+    steps: tuple[tuple[Tree, ...], ...]
+    curves: Curves
 
 
 def read_checkpoint(path: str | Path, run: Mapping[str, Any]) -> Checkpoint | None:
@@ -45,7 +45,9 @@ def read_checkpoint(path: str | Path, run: Mapping[str, Any]) -> Checkpoint | No
             f"{path}: belongs to another run ({', '.join(differing)} differ); delete it or choose another file"
         )
     assert isinstance(ensemble, TreeEnsemble)
-    return Checkpoint(ensemble.trees, {n: {m: [float(x) for x in c] for m, c in p.items()} for n, p in curves.items()})
+    trees, width = ensemble.trees, int(value["trees_per_step"])
+    steps = tuple(trees[at : at + width] for at in range(0, len(trees), width))
+    return Checkpoint(steps, {n: {m: [float(x) for x in c] for m, c in p.items()} for n, p in curves.items()})
 
 
 def checkpoints(
@@ -56,13 +58,11 @@ def checkpoints(
     start: Checkpoint | None,
 ) -> Callback:
     """A callback that writes the state every so many trees, each time as a whole."""
-    trees = list(start.trees) if start else []
-    curves: dict[str, dict[str, list[float]]] = (
-        {name: {m: list(c) for m, c in per.items()} for name, per in start.curves.items()} if start else {}
-    )
+    trees = [tree for step in start.steps for tree in step] if start else []
+    curves: Curves = {name: {m: list(c) for m, c in per.items()} for name, per in start.curves.items()} if start else {}
 
     def write(step: Step) -> None:
-        trees.append(step.tree)
+        trees.extend(step.trees)
         for name, values in step.values.items():
             for measure, value in values.items():
                 curves.setdefault(name, {}).setdefault(measure, []).append(value)
@@ -72,6 +72,7 @@ def checkpoints(
             "format": _FORMAT,
             "run": plain(dict(run)),
             "curves": plain(curves),
+            "trees_per_step": len(step.trees),
             "model": TreeEnsemble(trees, feature_names).to_dict(),
         }
         with replacing(path) as temporary:

@@ -26,7 +26,7 @@ def training_facts(learner: Any, train: RankingData, objective: str, measure: st
         "measure": measure,
         "parameters": parameters,
         "best": boosted.best,
-        "grown": len(boosted.trees),
+        "grown": len(boosted.steps),
         "interrupted": boosted.interrupted,
         "curves": boosted.curves,
         "seconds": round(boosted.seconds, 3),

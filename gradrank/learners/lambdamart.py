@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.learners.boosting import Boosted, BoostingSettings, Callback, boost, ensemble_of
+from gradrank.learners.boosting import Boosted, BoostingSettings, Callback, Curves, boost, ensemble_of
 from gradrank.learners.checkpoint import checkpoints, read_checkpoint
 from gradrank.learners.estimator import RankingEstimator, as_measure
 from gradrank.learners.facts import training_facts
@@ -18,7 +19,7 @@ from gradrank.learners.grower import TrainingError, TreeSettings
 from gradrank.measures import NDCG, AnyMeasure
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.ranker import Ranker
-from gradrank.models.trees import TreeEnsemble
+from gradrank.models.trees import Tree, TreeEnsemble
 from gradrank.models.weighted_sum import WeightedSum
 from gradrank.objectives import Lambda, Objective, Regression, parse_objective
 
@@ -46,6 +47,8 @@ class LambdaMART(RankingEstimator):
     """
 
     default_objective: ClassVar[str] = "NDCG@10"
+    boosted_: Boosted
+    """All trees that were grown, and the record of the training."""
 
     def __init__(
         self,
@@ -160,38 +163,41 @@ class LambdaMART(RankingEstimator):
     def _fit(self, train: RankingData, valid: Mapping[str, RankingData]) -> Ranker:
         objective = self._objective()
         settings = self._settings(objective)
-        measure = self._measure()
         base = self._base()
-        run = self._run_facts(objective, settings, train, valid, base)
-        start = None if self.checkpoint is None else read_checkpoint(self.checkpoint, run)
-        callbacks = list(self.callbacks)
-        start_trees = start.trees if start else ()
-        start_curves = start.curves if start else None
-        if start is None and self.warm_start and hasattr(self, "boosted_"):
-            start_trees, start_curves = self.boosted_.trees, self.boosted_.curves
-        if self.checkpoint is not None:
-            if self.checkpoint_every < 1:
-                raise TrainingError(f"checkpoint_every is {self.checkpoint_every!r}, expected 1 or more")
-            writer = checkpoints(self.checkpoint, run, train.feature_names, self.checkpoint_every, start)
-            callbacks.append(writer)
-        self.boosted_: Boosted = boost(
+        start, curves, callbacks = self._start(self._run_facts(settings, train, valid, base), train)
+        self.boosted_ = boost(
             train,
             objective,
             settings,
             valid=valid,
-            measures=[measure],
+            measures=[self._measure()],
             base=base,
-            start_trees=start_trees,
-            start_curves=start_curves,
+            start=start,
+            start_curves=curves,
             callbacks=callbacks,
         )
-        facts = training_facts(self, train, str(objective), str(measure), self.boosted_)
+        facts = training_facts(self, train, str(objective), str(self._measure()), self.boosted_)
         trees = ensemble_of(self.boosted_, train.feature_names, facts)
         return trees if base is None else _on_top(base, trees, train, facts)
 
+    def _start(
+        self, run: Mapping[str, Any], train: RankingData
+    ) -> tuple[Sequence[tuple[Tree, ...]], Curves | None, list[Callback]]:
+        """Where to go on from (a checkpoint, or the model at hand with ``warm_start``), and the callbacks."""
+        callbacks = list(self.callbacks)
+        if self.checkpoint is not None:
+            if self.checkpoint_every < 1:
+                raise TrainingError(f"checkpoint_every is {self.checkpoint_every!r}, expected 1 or more")
+            kept = read_checkpoint(self.checkpoint, run)
+            callbacks.append(checkpoints(self.checkpoint, run, train.feature_names, self.checkpoint_every, kept))
+            if kept is not None:
+                return kept.steps[: self.trees], _cut_short(kept.curves, self.trees), callbacks
+        if self.warm_start and hasattr(self, "boosted_"):
+            return self.boosted_.steps[: self.trees], _cut_short(self.boosted_.curves, self.trees), callbacks
+        return (), None, callbacks
+
     def _run_facts(
         self,
-        objective: Objective,
         settings: BoostingSettings,
         train: RankingData,
         valid: Mapping[str, RankingData],
@@ -203,7 +209,8 @@ class LambdaMART(RankingEstimator):
             for name, value in self.get_params(deep=False).items()
             if name not in ("trees", "threads", "checkpoint", "checkpoint_every", "callbacks", "warm_start", "base")
         }
-        facts["objective"], facts["measure"] = str(objective), str(self._measure())
+        facts["objective"], facts["measure"] = str(self._objective()), str(self._measure())
+        facts["split"], facts["step"] = settings.split, settings.step
         facts["base"] = None if base is None else _fingerprint(np.asarray(base.score(train)))
         facts["data"] = [_fingerprint(data.X, *data.labels.values()) for data in (train, *valid.values())]
         return facts
@@ -252,10 +259,12 @@ def _on_top(base: Ranker, trees: TreeEnsemble, train: RankingData, facts: Mappin
     return WeightedSum([(1.0, base), (1.0, trees)], feature_names=names, training=facts)
 
 
-def _fingerprint(*arrays: Any) -> str:
-    """Tells data sets apart: shapes, sums and a few values."""
-    import hashlib
+def _cut_short(curves: Curves, steps: int) -> Curves:
+    return {name: {measure: curve[:steps] for measure, curve in per.items()} for name, per in curves.items()}
 
+
+def _fingerprint(*arrays: Any) -> str:
+    """Tells data sets apart: shapes and a sample of the values."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(repr(array.shape).encode())

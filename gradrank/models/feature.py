@@ -1,0 +1,52 @@
+"""One feature as a ranker: the baseline that any trained ranker has to beat, or the score of another system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.models.ranker import Matrix, ModelError, Ranker
+
+
+class FeatureRanker(Ranker):
+    """score(x) = sign · x_feature, a missing value counting as ``missing`` (0, as in LETOR files).
+
+    >>> FeatureRanker("price", sign=-1, feature_names=["bm25", "price"]).score([[7.0, 2.0]]).tolist()
+    [-2.0]
+    """
+
+    kind = "feature"
+
+    def __init__(
+        self,
+        feature: str,
+        sign: int = 1,
+        *,
+        missing: float = 0.0,
+        feature_names: Sequence[str] | None = None,
+        training: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__([feature] if feature_names is None else feature_names, training)
+        if feature not in self.feature_names:
+            raise ModelError(f"there is no feature {feature!r}")
+        if sign not in (1, -1):
+            raise ModelError(f"sign is {sign}, expected 1 or -1")
+        self.feature = feature
+        self.sign = int(sign)
+        self.missing = float(missing)
+
+    def _score(self, X: Matrix, threads: int | None) -> NDArray[np.float64]:
+        column = X[:, self.feature_names.index(self.feature)].astype(np.float64)
+        return self.sign * np.where(np.isnan(column), self.missing, column)
+
+    def _payload(self) -> dict[str, Any]:
+        return {"feature": self.feature, "sign": self.sign, "missing": self.missing}
+
+    @classmethod
+    def _from_payload(
+        cls, payload: Mapping[str, Any], feature_names: Sequence[str], training: Mapping[str, Any]
+    ) -> Self:
+        return cls(**payload, feature_names=feature_names, training=training)

@@ -1,0 +1,95 @@
+"""A weighted sum of features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from gradrank.data.ranking_data import default_feature_names
+from gradrank.models.ranker import Matrix, ModelError, Ranker
+from gradrank.parallel import for_query_blocks
+
+_ROWS_PER_BLOCK = 1024
+
+
+class LinearRanker(Ranker):
+    """score(x) = bias + Σ_j w_j · (x_j − mean_j) / scale_j; a missing value counts as its mean.
+
+    >>> ranker = LinearRanker([1.0, -2.0], bias=0.5)
+    >>> ranker.score([[1.0, 1.0], [1.0, float("nan")]]).tolist()
+    [-0.5, 1.5]
+    """
+
+    kind = "linear"
+
+    def __init__(
+        self,
+        weights: ArrayLike,
+        bias: float = 0.0,
+        *,
+        mean: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
+        feature_names: Sequence[str] | None = None,
+        training: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.weights = _vector("weights", weights)
+        n_features = len(self.weights)
+        super().__init__(default_feature_names(n_features) if feature_names is None else feature_names, training)
+        if self.n_features != n_features:
+            raise ModelError(f"there are {n_features} weights for {self.n_features} features")
+        self.bias = float(bias)
+        self.mean = np.zeros(n_features) if mean is None else _vector("mean", mean, n_features)
+        self.scale = np.ones(n_features) if scale is None else _vector("scale", scale, n_features)
+        if not np.isfinite(self.bias):
+            raise ModelError(f"bias is {bias}, expected a finite number")
+        if (self.scale <= 0).any():
+            raise ModelError(f"scale of feature {int(np.argmax(self.scale <= 0)) + 1} is not above 0")
+
+    def _score(self, X: Matrix, threads: int | None) -> NDArray[np.float64]:
+        out = np.empty(len(X), dtype=np.float64)
+        edges = np.append(np.arange(0, len(X), _ROWS_PER_BLOCK), len(X))
+
+        def work(first: int, end: int) -> None:
+            rows = slice(edges[first], edges[end])
+            _linear(np.ascontiguousarray(X[rows]), self.weights, self.bias, self.mean, self.scale, out[rows])
+
+        for_query_blocks(work, edges, threads)
+        return out
+
+    def _payload(self) -> dict[str, Any]:
+        return {
+            "bias": self.bias,
+            "weights": self.weights.tolist(),
+            "mean": self.mean.tolist(),
+            "scale": self.scale.tolist(),
+        }
+
+    @classmethod
+    def _from_payload(
+        cls, payload: Mapping[str, Any], feature_names: Sequence[str], training: Mapping[str, Any]
+    ) -> Self:
+        return cls(**payload, feature_names=feature_names, training=training)
+
+
+def _vector(name: str, values: ArrayLike, length: int | None = None) -> NDArray[np.float64]:
+    vector = np.array(values, dtype=np.float64)
+    if vector.ndim != 1 or (length is not None and len(vector) != length):
+        raise ModelError(f"{name} has shape {vector.shape}, expected one number a feature")
+    if not np.isfinite(vector).all():
+        raise ModelError(f"{name} of feature {int(np.argmax(~np.isfinite(vector))) + 1} is not a finite number")
+    return vector
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _linear(X: Any, weights: Any, bias: Any, mean: Any, scale: Any, out: Any) -> None:
+    for row in range(len(X)):
+        total = bias
+        for j in range(len(weights)):
+            value = X[row, j]
+            if value == value:
+                total += weights[j] * ((value - mean[j]) / scale[j])
+        out[row] = total

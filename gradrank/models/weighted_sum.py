@@ -1,0 +1,66 @@
+"""Rankers added up: combinations, ensembles of models, and a base ranker with trees on top (LambdaSMART)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.models.ranker import Matrix, ModelError, Ranker
+from gradrank.models.saved import ranker_from_dict
+
+
+class WeightedSum(Ranker):
+    """score(x) = Σ_i weight_i · score_i(x); each part takes its own features, by name.
+
+    Without ``feature_names`` the features are those of the parts, in order of first appearance.
+
+    >>> from gradrank.models.feature import FeatureRanker
+    >>> both = WeightedSum([(1.0, FeatureRanker("a")), (0.5, FeatureRanker("b"))])
+    >>> both.feature_names, both.score([[1.0, 4.0]]).tolist()
+    (('a', 'b'), [3.0])
+    """
+
+    kind = "weighted_sum"
+
+    def __init__(
+        self,
+        parts: Sequence[tuple[float, Ranker]],
+        *,
+        feature_names: Sequence[str] | None = None,
+        training: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not parts:
+            raise ModelError("a weighted sum needs at least one ranker")
+        used = list(dict.fromkeys(name for _, ranker in parts for name in ranker.feature_names))
+        super().__init__(used if feature_names is None else feature_names, training)
+        place = {name: index for index, name in enumerate(self.feature_names)}
+        unknown = [name for name in used if name not in place]
+        if unknown:
+            raise ModelError(f"a part of the sum uses feature {unknown[0]!r}, which is not among the features given")
+        self.parts = tuple((float(weight), ranker) for weight, ranker in parts)
+        if not all(np.isfinite(weight) for weight, _ in self.parts):
+            raise ModelError("a weight of the sum is not a finite number")
+        # None = the part takes all columns as they are, without a copy.
+        self._columns = [
+            None if ranker.feature_names == self.feature_names else [place[name] for name in ranker.feature_names]
+            for _, ranker in self.parts
+        ]
+
+    def _score(self, X: Matrix, threads: int | None) -> NDArray[np.float64]:
+        total = np.zeros(len(X), dtype=np.float64)
+        for (weight, ranker), columns in zip(self.parts, self._columns, strict=True):
+            total += weight * ranker.score(X if columns is None else X[:, columns], threads=threads)
+        return total
+
+    def _payload(self) -> dict[str, Any]:
+        return {"parts": [{"weight": weight, "ranker": ranker.to_dict()} for weight, ranker in self.parts]}
+
+    @classmethod
+    def _from_payload(
+        cls, payload: Mapping[str, Any], feature_names: Sequence[str], training: Mapping[str, Any]
+    ) -> Self:
+        parts = [(part["weight"], ranker_from_dict(part["ranker"])) for part in payload["parts"]]
+        return cls(parts, feature_names=feature_names, training=training)

@@ -1,0 +1,190 @@
+"""Features found by name or place, and the simple rankers by their formulas."""
+
+from __future__ import annotations
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.sparse import csr_matrix
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.models.feature import FeatureRanker
+from gradrank.models.linear import LinearRanker
+from gradrank.models.multiclass import ExpectedGrade
+from gradrank.models.ranker import ModelError
+from gradrank.models.trees import Tree, TreeEnsemble
+from gradrank.models.ubjson import parse_ubjson
+from gradrank.models.weighted_sum import WeightedSum
+
+AB = LinearRanker([1.0, 10.0], feature_names=["a", "b"])
+
+
+# ---------------------------------------------------------------------- features
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.float16, bool])
+def test_arrays_are_taken_by_place(dtype):
+    assert AB.score(np.array([[1, 0], [1, 1]], dtype=dtype)).tolist() == [1.0, 11.0]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.zeros((2, 3)), "X has 3 features, the model expects 2"),
+        (np.zeros(2), "X has 1 dimensions, expected 2"),
+        ([["x", "y"]], "X holds values of type <U1, expected numbers"),
+        (csr_matrix(np.zeros((2, 2))), "sparse"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(X, message):
+    with pytest.raises(ModelError, match=message):
+        AB.score(X)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_are_taken_by_name(frame):
+    table = frame({"b": [1.0, 2.0], "other": ["x", "y"], "a": [3, 4]})
+    assert AB.score(table).tolist() == [13.0, 24.0]
+    with pytest.raises(ModelError, match="X lacks the model's feature 'b'"):
+        AB.score(table[["a"]])
+    with pytest.raises(ModelError, match="X lacks the model's features 'a', 'b'"):
+        AB.score(table[["other"]])
+
+
+def test_frames_missing_values_and_types():
+    nullable = pd.DataFrame({"a": pd.array([1, None], dtype="Int64"), "b": [1.0, 1.0]})
+    assert AB.score(nullable).tolist() == [11.0, 10.0]
+    assert AB.score(pl.DataFrame({"a": [1, None], "b": [1.0, 1.0]})).tolist() == [11.0, 10.0]
+    with pytest.raises(ModelError, match="'b' is not numeric"):
+        AB.score(pd.DataFrame({"a": [1.0], "b": ["x"]}))
+    with pytest.raises(ModelError, match="expected numbers"):
+        AB.score(pl.DataFrame({"a": [1.0], "b": ["x"]}))
+
+
+def data_named(names: list[str] | None, n_features: int = 2) -> RankingData:
+    X = np.arange(1.0, 1.0 + 2 * n_features).reshape(2, n_features)
+    return RankingData.from_arrays(X, qid=[1, 1], feature_names=names)
+
+
+def test_ranking_data_is_taken_by_name_or_if_unnamed_by_place():
+    assert AB.score(data_named(["a", "b"])).tolist() == [21.0, 43.0]
+    assert AB.score(data_named(["b", "a"])).tolist() == [12.0, 34.0]
+    assert AB.score(data_named(["b", "z", "a"], 3)).tolist() == [13.0, 46.0]
+    assert AB.score(data_named(None)).tolist() == [21.0, 43.0]
+    assert LinearRanker([1.0, 10.0]).score(data_named(["p", "q"])).tolist() == [21.0, 43.0]
+    with pytest.raises(ModelError, match="lacks the model's feature 'b'"):
+        AB.score(data_named(["a", "z"]))
+    with pytest.raises(ModelError, match="X has 3 features, the model expects 4"):
+        LinearRanker([1.0, 1.0, 1.0, 1.0]).score(data_named(None, 3))
+
+
+def test_feature_names_are_unique():
+    with pytest.raises(ModelError, match="'a' is given twice"):
+        LinearRanker([1.0, 2.0, 3.0], feature_names=["a", "b", "a"])
+
+
+# ---------------------------------------------------------------------- rankers
+def test_linear_is_its_formula_and_missing_counts_as_mean():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 7)).astype(np.float32)
+    weights, mean, scale = rng.normal(size=7), rng.normal(size=7), rng.random(7) + 0.5
+    ranker = LinearRanker(weights, 0.25, mean=mean, scale=scale)
+    expected = 0.25 + ((X.astype(np.float64) - mean) / scale) @ weights
+    assert np.allclose(ranker.score(X), expected, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(ranker.score(X, threads=1), ranker.score(X[::-1], threads=2)[::-1])
+    assert ranker.score(np.full((1, 7), np.nan)).tolist() == [0.25]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"weights": [1.0, np.nan]}, "weights of feature 2 is not a finite number"),
+        ({"weights": [[1.0]]}, "weights has shape"),
+        ({"weights": [1.0], "bias": np.inf}, "bias is inf"),
+        ({"weights": [1.0], "scale": [0.0]}, "scale of feature 1 is not above 0"),
+        ({"weights": [1.0], "mean": [0.0, 1.0]}, "mean has shape"),
+        ({"weights": [1.0], "feature_names": ["a", "b"]}, "1 weights for 2 features"),
+    ],
+)
+def test_linear_refuses_what_is_no_linear_ranker(arguments, message):
+    with pytest.raises(ModelError, match=message):
+        LinearRanker(**arguments)
+
+
+def test_feature_ranker():
+    table = np.array([[1.0, 2.0], [3.0, np.nan]])
+    assert FeatureRanker("b", feature_names=["a", "b"], missing=-5.0).score(table).tolist() == [2.0, -5.0]
+    assert FeatureRanker("a", -1, feature_names=["a", "b"]).score(table).tolist() == [-1.0, -3.0]
+    with pytest.raises(ModelError, match="no feature 'c'"):
+        FeatureRanker("c", feature_names=["a", "b"])
+    with pytest.raises(ModelError, match="sign is 0"):
+        FeatureRanker("a", 0)
+
+
+def test_base_and_trees_with_other_features_are_summed_by_name():
+    stump = Tree.numerical(split_feature=[1], threshold=[0.5], left=[-1], right=[-2], leaf_value=[0.25, 0.75])
+    trees = TreeEnsemble([stump], ["c", "b"])
+    both = WeightedSum([(1.0, AB), (2.0, trees)])
+    assert both.feature_names == ("a", "b", "c")
+    # a + 10 b + 2 · (0.25 if b <= 0.5 else 0.75)
+    assert both.score([[1.0, 0.5, 9.0], [1.0, 1.0, 9.0]]).tolist() == [6.5, 12.5]
+    wider = WeightedSum([(1.0, AB)], feature_names=["b", "x", "a"])
+    assert wider.score([[2.0, 100.0, 1.0]]).tolist() == [21.0]
+    assert WeightedSum([(0.5, both), (0.5, both)]).score([[1.0, 1.0, 9.0]]).tolist() == [12.5]
+
+
+def test_weighted_sums_that_cannot_be():
+    with pytest.raises(ModelError, match="at least one"):
+        WeightedSum([])
+    with pytest.raises(ModelError, match="uses feature 'b'"):
+        WeightedSum([(1.0, AB)], feature_names=["a"])
+    with pytest.raises(ModelError, match="not a finite number"):
+        WeightedSum([(np.nan, AB)])
+
+
+def test_expected_grade_is_lightgbms_probabilities_times_grades():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 4)).astype(np.float32)
+    y = np.clip(np.round(X[:, 0] + 1.5), 0, 3)
+    quiet = {"objective": "multiclass", "num_class": 4, "verbose": -1, "num_threads": 1}
+    booster = lightgbm.train(quiet, lightgbm.Dataset(X, y), 6)
+    ranker = ExpectedGrade.from_lightgbm(booster, [0, 1, 3, 7])
+    assert np.allclose(ranker.probabilities(X), booster.predict(X), rtol=1e-12)
+    assert np.allclose(ranker.score(X), booster.predict(X) @ [0, 1, 3, 7], rtol=1e-12)
+    assert np.allclose(ranker.truncate(2).probabilities(X), booster.predict(X, num_iteration=2), rtol=1e-12)
+    assert ExpectedGrade.from_lightgbm(booster).grades.tolist() == [0, 1, 2, 3]
+
+
+def test_expected_grades_that_cannot_be():
+    one = TreeEnsemble([Tree.of(leaf_value=[1000.0])], ["a"])
+    assert ExpectedGrade([one, one], [1, 2]).score([[0.0]]).tolist() == [1.5]  # no overflow
+    with pytest.raises(ModelError, match="at least one class"):
+        ExpectedGrade([])
+    with pytest.raises(ModelError, match="expected one number for each of 1 classes"):
+        ExpectedGrade([one], [1, 2])
+    with pytest.raises(ModelError, match="different features"):
+        ExpectedGrade([one, TreeEnsemble([], ["b"])])
+
+
+# ---------------------------------------------------------------------- UBJSON
+@pytest.mark.parametrize(
+    ("content", "value"),
+    [
+        (b"[]", []),
+        (b"[#i\x02i\x05T", [5, True]),
+        (b"[i\x05I\x01\x00l\x00\x00\x00\x07L\x00\x00\x00\x00\x00\x00\x00\x08]", [5, 256, 7, 8]),
+        (b"[d\x3f\x80\x00\x00D\x3f\xe0\x00\x00\x00\x00\x00\x00U\xffZF]", [1.0, 0.5, 255, None, False]),
+        (b"[CaHi\x031.5]", ["a", 1.5]),
+        (b"{#i\x01i\x01kSi\x02\xc3\xa9", {"k": "é"}),
+        (b"{$i#i\x01i\x01k\x03", {"k": 3}),
+        (b"[$S#i\x02i\x01ai\x01b", ["a", "b"]),
+    ],
+)
+def test_ubjson_values(content, value):
+    assert parse_ubjson(content) == value
+
+
+@pytest.mark.parametrize("content", [b"", b"[", b"{i\x05ab", b"[$U#i\x05ab", b"?", b"[$U", b"[" * 5000, b"[$U#i\xff"])
+def test_damaged_ubjson_is_refused(content):
+    with pytest.raises(ModelError, match="UBJSON"):
+        parse_ubjson(content)
