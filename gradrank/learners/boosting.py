@@ -52,6 +52,12 @@ class BoostingSettings:
             raise TrainingError(f"split is {self.split!r}, expected mse or newton")
         if self.step not in ("newton", "gradient"):
             raise TrainingError(f"step is {self.step!r}, expected newton or gradient")
+        if self.tree.monotone is not None and (self.split, self.step) not in (
+            ("newton", "newton"),
+            ("mse", "gradient"),
+        ):
+            # LightGBM keeps leaf values within the constraints; then they must be of the kind its splits assume.
+            raise TrainingError("monotone constraints go with split and step newton, or split mse and step gradient")
         if not 0.0 < self.queries <= 1.0:
             raise TrainingError(f"queries is {self.queries!r}, expected a share above 0, at most 1")
         if self.early_stopping is not None and self.early_stopping < 1:
@@ -134,7 +140,9 @@ def boost(
         lambdas, rhos = sampled(gradients.lambdas, gradients.rhos, train, settings, step)
         tree = grower.grow(lambdas, rhos, step)
         leaf = assign_leaves(tree, train.X, threads=settings.threads)
-        values = leaf_values(settings.step, leaf, tree.n_leaves, lambdas, rhos, settings.tree.l2)
+        values = tree.leaf_value
+        if settings.tree.monotone is None:
+            values = leaf_values(settings.step, leaf, tree.n_leaves, lambdas, rhos, settings.tree.l2)
         tree = replace(tree, leaf_value=settings.rate * values)
         add(tree, leaf)
         return (tree,)

@@ -100,6 +100,7 @@ class TreeGrower:
             else:
                 self._dataset = share_binning._dataset
             self._booster = lightgbm.Booster(parameters, self._dataset)
+            self._parameters = parameters
         except lightgbm.basic.LightGBMError as error:
             raise TrainingError(f"LightGBM refuses: {error}") from None
         self._error = lightgbm.basic.LightGBMError
@@ -110,10 +111,8 @@ class TreeGrower:
         hessians = rhos if self._split == "newton" else self._ones
         # LightGBM descends: it takes the gradient of a loss.
         self._gradients = (-lambdas, hessians)
-        if self._settings.features < 1.0 or self._settings.quantised:
-            # A seed for each step, so that a run that was interrupted goes on as if it had not been.
-            seed = (self._seed * 1_000_003 + step * 7919) % (2**31 - 1)
-            self._booster.reset_parameter({"feature_fraction_seed": seed, "seed": seed})
+        if self._settings.features < 1.0:
+            self._reseed(step)
         try:
             self._booster.update(fobj=self._stored_gradients)
         except self._error as error:
@@ -121,6 +120,17 @@ class TreeGrower:
         tree = read_booster_tree(self._booster, self._grown)
         self._grown += 1
         return tree
+
+    def _reseed(self, step: int) -> None:
+        """A new booster with a seed of its own for this step, so that an interrupted run goes on as if it had not been.
+
+        LightGBM draws the features of a tree from a state that cannot be set later.
+        """
+        import lightgbm
+
+        seed = int(np.random.default_rng([self._seed, step]).integers(2**31 - 1))
+        self._booster = lightgbm.Booster({**self._parameters, "seed": seed}, self._dataset)
+        self._grown = 0
 
     def _stored_gradients(self, _scores: Any, _dataset: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         assert self._gradients is not None
@@ -142,6 +152,8 @@ def _parameters(
         "lambda_l2": settings.l2 if split == "newton" else 0.0,
         "feature_fraction": settings.features,
         "use_quantized_grad": settings.quantised,
+        # Random rounding would draw from a state that a resumed run cannot restore.
+        "stochastic_rounding": False,
         # Same trees for any number of threads.
         "deterministic": True,
         "force_col_wise": True,

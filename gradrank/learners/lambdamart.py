@@ -177,8 +177,9 @@ class LambdaMART(RankingEstimator):
             callbacks=callbacks,
         )
         facts = training_facts(self, train, str(objective), str(self._measure()), self.boosted_)
-        trees = ensemble_of(self.boosted_, train.feature_names, facts)
-        return trees if base is None else _on_top(base, trees, train, facts)
+        if base is None:
+            return ensemble_of(self.boosted_, train.feature_names, facts)
+        return _on_top(base, ensemble_of(self.boosted_, train.feature_names, {}), train, facts)
 
     def _start(
         self, run: Mapping[str, Any], train: RankingData

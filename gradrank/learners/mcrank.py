@@ -57,9 +57,7 @@ class McRank(LambdaMART):
         judged = ~np.isnan(labels)
         grades = np.unique(labels[judged])
         if not 2 <= len(grades) <= _MOST_GRADES:
-            raise TrainingError(
-                f"McRank needs 2 to {_MOST_GRADES} different grades, the training data has {len(grades)}"
-            )
+            raise TrainingError(f"McRank needs 2 to {_MOST_GRADES} grades, the training data has {len(grades)}")
         n_classes = len(grades)
         weight = np.ones(train.n_docs) if train.weight is None else np.repeat(train.weight, train.sizes)
         counted = (weight * judged).astype(np.float32)
