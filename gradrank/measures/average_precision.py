@@ -68,7 +68,7 @@ def ap_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # typ
         state[1, i] = worth
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def ap_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
     """See SwapKernels.row.
 
@@ -79,11 +79,11 @@ def ap_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # typ
     worth = state[1, i]
     place = rank[i]
     if gain[i] > 0.0:
-        for j in range(low, high):
+        for j in range(np.uint64(low), np.uint64(high)):
             extra = state[1, j] - worth if place > rank[j] else 0.0
             out[j] = (1.0 - gain[j]) * (state[0, j] - own + extra)
     else:
-        for j in range(low, high):
+        for j in range(np.uint64(low), np.uint64(high)):
             extra = worth - state[1, j] if rank[j] > place else 0.0
             out[j] = gain[j] * (own - state[0, j] + extra)
 

@@ -49,7 +49,8 @@ class SwapKernels:
     """The fast swap deltas of a family of measures, for one query whose documents stand in any order.
 
     ``order[r]`` is the document at rank r, ``rank[i]`` the rank of document i; gains are by document, weights by rank.
-    The same source compiles for a ``state`` of double precision (exact) and of single precision (fast).
+    The same source compiles for a ``state`` of double precision (exact) and of single precision (fast). Rows count with
+    unsigned numbers: an index that could be negative, which Python lets count from the end, keeps loops from vectorising.
     """
 
     form: int

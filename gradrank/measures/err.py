@@ -68,7 +68,7 @@ def err_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # ty
         reach *= 1.0 - gain[i]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def err_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
     """See SwapKernels.row.
 
@@ -82,7 +82,7 @@ def err_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # ty
     above = state[1, i]
     through = state[2, i]
     passing = state[3, i]
-    for j in range(low, high):
+    for j in range(np.uint64(low), np.uint64(high)):
         difference = gain[j] - own
         below_me = difference * (reach - (state[1, j] - through + state[0, j]) * passing)
         above_me = -difference * (state[0, j] - (above - state[2, j] + reach) * state[3, j])

@@ -59,12 +59,12 @@ def position_prepare(n, order, rank, gain, weight, norm, depth, option, state): 
         state[1, i] = weight[rank[i]] / norm if rank[i] < depth else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def position_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
     """See SwapKernels.row."""
     own_gain = state[0, i]
     own_weight = state[1, i]
-    for j in range(low, high):
+    for j in range(np.uint64(low), np.uint64(high)):
         out[j] = (own_gain - state[0, j]) * (state[1, j] - own_weight)
 
 

@@ -60,7 +60,7 @@ def rr_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # typ
             found += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def rr_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
     """See SwapKernels.row.
 
@@ -73,15 +73,15 @@ def rr_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # typ
     own = state[0, i]
     if gain[i] > 0.0:
         if rank[i] == winner:
-            for j in range(low, high):
+            for j in range(np.uint64(low), np.uint64(high)):
                 out[j] = (1.0 - gain[j]) * (max(state[0, j], second) - first)
         else:
-            for j in range(low, high):
+            for j in range(np.uint64(low), np.uint64(high)):
                 out[j] = (1.0 - gain[j]) * max(state[0, j] - first, 0.0)
     else:
         to_winner = max(own, second) - first
         to_others = max(own - first, 0.0)
-        for j in range(low, high):
+        for j in range(np.uint64(low), np.uint64(high)):
             out[j] = gain[j] * (to_winner if rank[j] == winner else to_others)
 
 

@@ -31,18 +31,18 @@ from gradrank.ranking import order_list
 NORM_NONE, NORM_LOG, NORM_DEVIATION = range(3)
 # e^±40 and its products stay finite in single precision; beyond it a force is 0 or 1 anyway.
 _LARGEST_EXPONENT = 40.0
-# Lets the compiler add up a row in vectors; the order is fixed at compile time, so results repeat exactly.
+# A division that may not raise and sums in any order let the compiler work in vectors; the order is fixed at compile time, so results repeat exactly.
 _SUM_IN_ANY_ORDER = {"reassoc", "contract", "nsz"}
 # LightGBM's constant: keeps nearly tied pairs from having unbounded weight.
 _GAP_FLOOR = np.float32(0.01)
 
 
-@njit(cache=True, nogil=True, fastmath=_SUM_IN_ANY_ORDER)
+@njit(cache=True, nogil=True, inline="always")
 def _ranknet_row(low, high, own, share, deltas, powers, lambdas, rhos):  # type: ignore[no-untyped-def]
     """Forces of one document against a run of worse ones; returns its own λ and ρ. ``share`` scales the curvature."""
     own_lambda = np.float32(0.0)
     own_rho = np.float32(0.0)
-    for j in range(low, high):
+    for j in range(np.uint64(low), np.uint64(high)):
         p = powers[j] / (own + powers[j])
         force = abs(deltas[j]) * p
         bend = force * (np.float32(1.0) - p) * share
@@ -53,13 +53,13 @@ def _ranknet_row(low, high, own, share, deltas, powers, lambdas, rhos):  # type:
     return own_lambda, own_rho
 
 
-@njit(cache=True, nogil=True, fastmath=_SUM_IN_ANY_ORDER)
+@njit(cache=True, nogil=True, inline="always")
 def _sigmoid_row(low, high, own, shift, deltas, powers, lambdas, rhos):  # type: ignore[no-untyped-def]
     """As _ranknet_row, for the sigmoid cost; ``shift`` = e^μ."""
     own_lambda = np.float32(0.0)
     own_rho = np.float32(0.0)
     pushed = own * shift
-    for j in range(low, high):
+    for j in range(np.uint64(low), np.uint64(high)):
         t = pushed / (pushed + powers[j])
         force = abs(deltas[j]) * t * (np.float32(1.0) - t)
         bend = force * (np.float32(2.0) * t - np.float32(1.0))
@@ -74,13 +74,13 @@ def _sigmoid_row(low, high, own, shift, deltas, powers, lambdas, rhos):  # type:
 def _changed(low, high, lambdas, before):  # type: ignore[no-untyped-def]
     """How many of a run of λ's have changed: the pairs that had an effect."""
     changed = 0
-    for j in range(low, high):
+    for j in range(np.uint64(low), np.uint64(high)):
         if lambdas[j] != before[j]:
             changed += 1
     return changed
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=_SUM_IN_ANY_ORDER, error_model="numpy")
 def lambda_block(  # type: ignore[no-untyped-def]
     first, end, indptr, scores, layout, run_end, judged, shuffle, gain, weight, norm, depth, active, query_weight,
     form, option, cost, slope, shift, misranked, truncation, normalise, gap_scaled, count, lambdas_out, rhos_out, pairs,
@@ -167,16 +167,16 @@ def lambda_block(  # type: ignore[no-untyped-def]
                 bpref_row(i, low, high, n, order, rank, own_gain, query_norm, option, exact, deltas)
             place = rank[i]
             if misranked:
-                for j in range(low, high):
+                for j in range(np.uint64(low), np.uint64(high)):
                     if rank[j] > place:
                         deltas[j] = 0.0
             if place >= truncation:
-                for j in range(low, high):
+                for j in range(np.uint64(low), np.uint64(high)):
                     if rank[j] >= truncation:
                         deltas[j] = 0.0
             if gap_scaled and low_score < high_score:
                 own_standing = standing[i]
-                for j in range(low, high):
+                for j in range(np.uint64(low), np.uint64(high)):
                     deltas[j] /= _GAP_FLOOR + abs(own_standing - standing[j])
             if count:
                 before[low:high] = lambdas[low:high]
