@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.click_readers import intern
+from gradrank.data.label_facts import label_facts
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
 
@@ -38,7 +39,7 @@ class LabelProfile:
     queries_without_relevant: int
     """Judged queries without a label above 0."""
     queries_all_equal: int
-    """Judged queries whose labels are all the same: no ranking of them is better than another."""
+    """Judged queries of two or more documents whose labels are all the same: no ranking of them is better."""
     queries_sorted: int
     """Queries with different labels whose documents come in falling order of label."""
 
@@ -109,6 +110,7 @@ def profile(data: RankingData) -> Profile:
 def _label_profile(data: RankingData, name: str) -> LabelProfile:
     label = data.labels[name]
     judged = label[~np.isnan(label)]
+    facts = label_facts(data, name)
     lowest = np.fmin.reduceat(label, data.indptr[:-1])
     highest = np.fmax.reduceat(label, data.indptr[:-1])
     values, numbers = np.unique(judged, return_counts=True)
@@ -126,9 +128,9 @@ def _label_profile(data: RankingData, name: str) -> LabelProfile:
         maximum=float(judged.max()) if len(judged) else None,
         counts=counts,
         quantiles=quantiles,
-        queries_unjudged=int(np.isnan(highest).sum()),
-        queries_without_relevant=int((highest <= 0).sum()),
-        queries_all_equal=int((highest == lowest).sum()),
+        queries_unjudged=facts.no_judged,
+        queries_without_relevant=facts.no_relevant,
+        queries_all_equal=facts.one_label,
         queries_sorted=_sorted_queries(data, label, highest != lowest),
     )
 
@@ -159,7 +161,8 @@ def _label_warnings(data: RankingData, label: LabelProfile, primary: bool) -> li
         fractions = int((column[~np.isnan(column)] % 1 != 0).sum())
         if fractions:
             warnings.append(f"{fractions:,} documents have a label that is not a whole number")
-    differ = data.n_queries - label.queries_unjudged - label.queries_all_equal
+    judged_alone = int(np.count_nonzero((data.sizes == 1) & ~np.isnan(column[data.indptr[:-1]])))
+    differ = data.n_queries - label.queries_unjudged - label.queries_all_equal - judged_alone
     if differ and label.queries_sorted > _SORTED_SHARE * differ:
         warnings.append(
             f"in {label.queries_sorted:,} of {differ:,} queries the documents are sorted by label; "

@@ -35,7 +35,7 @@ def test_counts_worked_by_hand() -> None:
     assert label.quantiles is None
     assert label.queries_unjudged == 1  # d
     assert label.queries_without_relevant == 1  # b
-    assert label.queries_all_equal == 3  # b, c, e
+    assert label.queries_all_equal == 2  # b, e
     assert label.queries_sorted == 0  # a rises
 
 

@@ -96,7 +96,7 @@ def test_label_facts_hand_counted() -> None:
     data = RankingData.from_arrays(np.zeros((12, 1)), labels, qid=qid)
     facts = label_facts(data)
     assert facts.queries == 7
-    assert facts.no_relevant == 4  # zero, none, alone, lone0
+    assert facts.no_relevant == 2  # zero, lone0
     assert facts.no_judged == 2  # none, alone
     assert facts.one_label == 2  # zero, same
     assert facts.one_document == 3  # single, alone, lone0
