@@ -11,20 +11,62 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from gradrank.data.formats import read_data as read_data
+    from gradrank.data.formats import write_data as write_data
     from gradrank.data.ranking_data import RankingData as RankingData
     from gradrank.errors import GradrankError as GradrankError
+    from gradrank.evaluation import compare as compare
+    from gradrank.evaluation import evaluate as evaluate
+    from gradrank.learners import MART as MART
+    from gradrank.learners import LambdaMART as LambdaMART
+    from gradrank.learners import LambdaSMART as LambdaSMART
+    from gradrank.learners import McRank as McRank
+    from gradrank.measures import Measure as Measure
     from gradrank.measures import measure_values as measure_values
     from gradrank.measures import parse_measure as parse_measure
+    from gradrank.models.ranker import Ranker as Ranker
+    from gradrank.models.saved import load_ranker as load_ranker
+    from gradrank.objectives import parse_objective as parse_objective
 
 # Public name → the module it lives in.
 _PUBLIC = {
+    "compare": "gradrank.evaluation",
+    "evaluate": "gradrank.evaluation",
     "GradrankError": "gradrank.errors",
-    "RankingData": "gradrank.data.ranking_data",
+    "LambdaMART": "gradrank.learners",
+    "LambdaSMART": "gradrank.learners",
+    "load_ranker": "gradrank.models.saved",
+    "MART": "gradrank.learners",
+    "McRank": "gradrank.learners",
+    "Measure": "gradrank.measures",
     "measure_values": "gradrank.measures",
     "parse_measure": "gradrank.measures",
+    "parse_objective": "gradrank.objectives",
+    "Ranker": "gradrank.models.ranker",
+    "RankingData": "gradrank.data.ranking_data",
+    "read_data": "gradrank.data.formats",
+    "write_data": "gradrank.data.formats",
 }
 
-__all__ = ["__version__", *sorted(_PUBLIC)]
+__all__ = [
+    "MART",
+    "GradrankError",
+    "LambdaMART",
+    "LambdaSMART",
+    "McRank",
+    "Measure",
+    "Ranker",
+    "RankingData",
+    "__version__",
+    "compare",
+    "evaluate",
+    "load_ranker",
+    "measure_values",
+    "parse_measure",
+    "parse_objective",
+    "read_data",
+    "write_data",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -36,4 +78,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+    return sorted({*globals(), *_PUBLIC})
