@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,24 +96,38 @@ class Lambda(Objective):
 
 
 class BoundLambda(BoundObjective):
-    """λ-gradients for one data set: documents laid out by gain once, scores come in often."""
+    """λ-gradients for one data set: documents laid out by gain once, scores come in often.
 
-    def __init__(self, objective: Lambda, data: RankingData, seed: int, threads: int | None) -> None:
+    ``classes`` restricts the pairs to documents of the same class (one number a document), ``partners`` to some of
+    the documents; ``scale`` is a factor for each query.
+    """
+
+    def __init__(
+        self,
+        objective: Lambda,
+        data: RankingData,
+        seed: int = 0,
+        threads: int | None = None,
+        *,
+        classes: NDArray[np.float64] | None = None,
+        partners: NDArray[np.bool_] | None = None,
+        scale: NDArray[np.float64] | None = None,
+    ) -> None:
         bound = objective.target.bind(data, threads=threads)
         prepared = bound.prepared
         indptr, labels, rows = bound.documents()
         n_queries = len(indptr) - 1
-        unjudged = np.isnan(labels)
-        # Best first, unjudged documents (which join no pair) last.
-        layout = order_within_queries(np.where(unjudged, np.inf, -prepared.gain), indptr)
-        gain = prepared.gain[layout]
         query = np.repeat(np.arange(n_queries), np.diff(indptr))
-        changes = np.ones(len(layout), dtype=bool)
-        no_pair = unjudged[layout]
-        changes[1:] = (gain[1:] != gain[:-1]) | (query[1:] != query[:-1]) | (no_pair[1:] != no_pair[:-1])
-        starts = np.flatnonzero(changes)
-        run = np.cumsum(changes) - 1
-        run_end = np.append(starts[1:], len(layout))[run] - indptr[:-1][query]
+        # Documents that join no pair come last in their query.
+        alone = np.isnan(labels)
+        if partners is not None:
+            alone |= ~(partners if rows is None else partners[rows])
+        kind = np.zeros(len(labels)) if classes is None else (classes if rows is None else classes[rows])
+        layout = np.lexsort((-prepared.gain, kind, alone, query))
+        gain, kind, alone = prepared.gain[layout], kind[layout], alone[layout]
+        new_class = _changes(query, alone, kind)
+        self._run_end = _ends(new_class | _changes(gain)) - indptr[:-1][query]
+        self._limit = np.where(alone, 0, _ends(new_class) - indptr[:-1][query])
         if objective.ties == "random":
             shuffle = order_within_queries(np.random.default_rng(seed).random(len(layout)), indptr)
         else:
@@ -123,8 +137,6 @@ class BoundLambda(BoundObjective):
         self._threads = threads
         self._indptr = indptr
         self._layout = rows[layout] if rows is not None else layout
-        self._run_end = run_end
-        self._judged = np.add.reduceat((~unjudged).astype(np.int64), indptr[:-1])
         self._shuffle = shuffle - indptr[:-1][query]
         self._gain = gain
         self._weight = prepared.weight
@@ -134,7 +146,22 @@ class BoundLambda(BoundObjective):
         self._active = ~(prepared.empty | bound.skipped)
         if prepared.short is not None:
             self._active &= ~prepared.short
+        # Queries without a single pair need no work.
+        self._active &= self.pairs_per_query() > 0
         self._query_weight = np.ones(n_queries) if data.weight is None else data.weight
+        if scale is not None:
+            self._query_weight = self._query_weight * scale
+
+    def pairs_per_query(self) -> NDArray[np.int64]:
+        """Number of pairs of each query that the labels allow, whatever the scores."""
+        worse = np.maximum(self._limit - self._run_end, 0)
+        result: NDArray[np.int64] = np.add.reduceat(worse, self._indptr[:-1])
+        return result
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """Queries in which the objective has something to order."""
+        return self._active
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
         """See BoundObjective.gradients."""
@@ -148,7 +175,7 @@ class BoundLambda(BoundObjective):
 
         def work(first: int, end: int) -> None:
             lambda_block(
-                first, end, self._indptr, scores, self._layout, self._run_end, self._judged, self._shuffle, self._gain,
+                first, end, self._indptr, scores, self._layout, self._run_end, self._limit, self._shuffle, self._gain,
                 self._weight, self._norm, self._depth, self._active, self._query_weight, swap.form, self._option,
                 objective.cost.code, objective.cost.slope, objective.cost.shift, objective.pairs == "misranked",
                 truncation, NORMALISATIONS[objective.normalise], objective.gap, count_pairs, lambdas, rhos, pairs,
@@ -156,3 +183,16 @@ class BoundLambda(BoundObjective):
 
         for_query_blocks(work, self._indptr, self._threads)
         return Gradients(lambdas, rhos, int(pairs.sum()) if count_pairs else -1)
+
+
+def _changes(*keys: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where any of the keys differs from its predecessor."""
+    changed = np.ones(len(keys[0]), dtype=bool)
+    changed[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    return changed
+
+
+def _ends(starts: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """For each place the end of the run it belongs to, runs given by where they start."""
+    ends = np.append(np.flatnonzero(starts)[1:], len(starts))
+    return np.asarray(ends[np.cumsum(starts) - 1])

@@ -2,7 +2,8 @@
 
 A row at a time: the measure fills one document's swap deltas against all worse documents into a scratch row, then the
 cost turns the row into forces. Both switch outside the inner loops, which therefore vectorise. Documents are laid
-out by descending gain, so that the worse documents of any document are one contiguous run and the loops have no branch.
+out by descending gain (within the classes of documents that may be paired), so that the worse partners of document i
+are one contiguous run, run_end[i]…limit[i], and the loops have no branch.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def _changed(low, high, lambdas, before):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=_SUM_IN_ANY_ORDER, error_model="numpy")
 def lambda_block(  # type: ignore[no-untyped-def]
-    first, end, indptr, scores, layout, run_end, judged, shuffle, gain, weight, norm, depth, active, query_weight,
+    first, end, indptr, scores, layout, run_end, limit, shuffle, gain, weight, norm, depth, active, query_weight,
     form, option, cost, slope, shift, misranked, truncation, normalise, gap_scaled, count, lambdas_out, rhos_out, pairs,
 ):  # fmt: skip
     """λ and ρ of the queries first…end."""
@@ -107,7 +108,7 @@ def lambda_block(  # type: ignore[no-untyped-def]
         start = indptr[q]
         n = indptr[q + 1] - start
         pairs[q] = 0
-        if n < 2 or not active[q] or run_end[start] >= judged[q]:
+        if n < 2 or not active[q]:
             continue  # nothing to order; the output starts at 0
         low_score = np.inf
         high_score = -np.inf
@@ -147,12 +148,12 @@ def lambda_block(  # type: ignore[no-untyped-def]
             kendall_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
         elif form == BPREF:
             bpref_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
-        high = judged[q]
         total = 0.0
-        for i in range(high):
+        for i in range(n):
             low = run_end[start + i]
+            high = limit[start + i]
             if low >= high:
-                break
+                continue
             if form == POSITION:
                 position_row(i, low, high, n, order, rank, own_gain, query_norm, option, fast, deltas)
             elif form == AVERAGE_PRECISION:
