@@ -1,7 +1,8 @@
 """Evaluating systems, comparing them, and showing the result."""
 
+from gradrank.data.label_facts import LabelFacts, label_facts
 from gradrank.evaluation.compare import Comparison, ComparisonRow, compare
-from gradrank.evaluation.evaluate import Evaluation, LabelFacts, Scorer, Summary, evaluate, label_facts
+from gradrank.evaluation.evaluate import Evaluation, Scorer, Summary, evaluate
 from gradrank.evaluation.significance import PairedTest, bootstrap_test, holm, randomisation_test, t_test
 from gradrank.evaluation.tables import Column, Table
 

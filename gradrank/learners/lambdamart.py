@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -21,7 +20,7 @@ from gradrank.models.feature import FeatureRanker
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees import Tree, TreeEnsemble
 from gradrank.models.weighted_sum import WeightedSum
-from gradrank.objectives import Lambda, Objective, Regression, parse_objective
+from gradrank.objectives import Lambda, Objective, Regression, normalised_by_deviation, parse_objective
 
 Rule = Literal["auto", "newton", "gradient"]
 
@@ -113,13 +112,12 @@ class LambdaMART(RankingEstimator):
     def _objective(self) -> Objective:
         given = self.default_objective if self.objective is None else self.objective
         objective = parse_objective(given) if isinstance(given, str) else given
-        if self.step == "gradient" and isinstance(objective, Lambda):
-            if isinstance(given, str) and not given.strip().lower().startswith("lambda"):
-                objective = Lambda(objective.target, normalise="deviation")
-            elif objective.normalise == "none":
-                objective = replace(objective, normalise="deviation")
-        elif self.step == "auto" and isinstance(objective, Lambda) and not objective.has_curvature:
-            objective = replace(objective, normalise="deviation") if objective.normalise == "none" else objective
+        gradient = self.step == "gradient" or (self.step == "auto" and not objective.has_curvature)
+        if gradient:
+            bare = isinstance(given, str) and not given.strip().lower().startswith("lambda")
+            if bare and isinstance(objective, Lambda):
+                objective = Lambda(objective.target)  # the recommended λ's are meant for Newton steps
+            objective = normalised_by_deviation(objective)
         return objective
 
     def _measure(self) -> AnyMeasure:

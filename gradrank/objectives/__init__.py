@@ -4,7 +4,9 @@ from gradrank.objectives.costs import COSTS, ObjectiveError, PairCost, RankNet, 
 from gradrank.objectives.lambda_gradient import Lambda
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 from gradrank.objectives.pointwise import Regression
-from gradrank.objectives.registry import parse_objective, recommended
+from gradrank.objectives.registry import normalised_by_deviation, parse_objective, recommended
+from gradrank.objectives.schedule import Scheduled
+from gradrank.objectives.tiers import Tiered
 
 __all__ = [
     "COSTS",
@@ -16,7 +18,10 @@ __all__ = [
     "PairCost",
     "RankNet",
     "Regression",
+    "Scheduled",
     "Sigmoid",
+    "Tiered",
+    "normalised_by_deviation",
     "parse_objective",
     "recommended",
 ]

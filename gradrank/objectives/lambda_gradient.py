@@ -99,7 +99,7 @@ class BoundLambda(BoundObjective):
     """λ-gradients for one data set: documents laid out by gain once, scores come in often.
 
     ``classes`` restricts the pairs to documents of the same class (one number a document), ``partners`` to some of
-    the documents; ``scale`` is a factor for each query.
+    the documents.
     """
 
     def __init__(
@@ -111,7 +111,6 @@ class BoundLambda(BoundObjective):
         *,
         classes: NDArray[np.float64] | None = None,
         partners: NDArray[np.bool_] | None = None,
-        scale: NDArray[np.float64] | None = None,
     ) -> None:
         bound = objective.target.bind(data, threads=threads)
         prepared = bound.prepared
@@ -149,8 +148,10 @@ class BoundLambda(BoundObjective):
         # Queries without a single pair need no work.
         self._active &= self.pairs_per_query() > 0
         self._query_weight = np.ones(n_queries) if data.weight is None else data.weight
-        if scale is not None:
-            self._query_weight = self._query_weight * scale
+
+    def scale_queries(self, factors: NDArray[np.float64]) -> None:
+        """Multiply the λ's of each query by a factor, from now on."""
+        self._query_weight = self._query_weight * factors
 
     def pairs_per_query(self) -> NDArray[np.int64]:
         """Number of pairs of each query that the labels allow, whatever the scores."""

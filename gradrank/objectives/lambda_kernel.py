@@ -32,7 +32,8 @@ from gradrank.ranking import order_list
 NORM_NONE, NORM_LOG, NORM_DEVIATION = range(3)
 # e^±40 and its products stay finite in single precision; beyond it a force is 0 or 1 anyway.
 _LARGEST_EXPONENT = 40.0
-# A division that may not raise and sums in any order let the compiler work in vectors; the order is fixed at compile time, so results repeat exactly.
+# A division that may not raise and sums in any order let the compiler work in vectors; the order is fixed when the
+# kernel is compiled, so results repeat exactly.
 _SUM_IN_ANY_ORDER = {"reassoc", "contract", "nsz"}
 # LightGBM's constant: keeps nearly tied pairs from having unbounded weight.
 _GAP_FLOOR = np.float32(0.01)

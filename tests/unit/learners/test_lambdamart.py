@@ -225,7 +225,7 @@ def test_same_seed_same_model_for_any_number_of_threads() -> None:
 
 # ---------------------------------------------------------------- options
 def test_rows_of_a_query_in_any_order_give_the_same_model_quality() -> None:
-    """Tied scores must not favour the order of the file: sorted by label, NDCG would be inflated and nothing learned."""
+    """Tied scores must not favour the order of the file: sorted by label, nothing would seem left to learn."""
     order = np.lexsort((-TRAIN.label(), TRAIN.query_of_row()))
     by_label = RankingData.from_arrays(TRAIN.X[order], TRAIN.label()[order], qid=TRAIN.query_of_row()[order])
     plain = LambdaMART("NDCG@5", **{**SMALL, "trees": 40}).fit(TRAIN)

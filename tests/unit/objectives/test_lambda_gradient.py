@@ -14,8 +14,8 @@ from gradrank.errors import GradrankError
 from gradrank.measures import NDCG, REGISTRY, Measure, parse_measure
 from gradrank.objectives import Lambda, RankNet, Sigmoid
 
-TARGETS = ["NDCG", "NDCG@3", "DCG@5", "MeanNDCG", "MAP", "MAP(rel=2)@4", "MRR", "MRR(rel=2)@3", "WTA", "P@3", "Recall@3",
-           "RBP", "ERR", "ERR@3", "CNDCG@4", "KappaNDCG@3", "KappaERR", "KendallTau", "Bpref"]  # fmt: skip
+TARGETS = ["NDCG", "NDCG@3", "DCG@5", "MeanNDCG", "MAP", "MAP(rel=2)@4", "MRR", "MRR(rel=2)@3", "WTA", "P@3",
+           "Recall@3", "RBP", "ERR", "ERR@3", "CNDCG@4", "KappaNDCG@3", "KappaERR", "KendallTau", "Bpref"]  # fmt: skip
 
 
 def measure(name: str) -> Measure:
@@ -137,7 +137,7 @@ def test_condensed_lists_leave_unjudged_documents_alone() -> None:
 
 
 def test_tied_scores_do_not_leak_the_order_of_the_file() -> None:
-    """A file sorted by label must train as one in any other order: with all scores tied, no rank is better than others."""
+    """A file sorted by label must train as one in any other order: with all scores tied, no rank is better."""
     labels = np.repeat(np.arange(4, -1, -1), 40).astype(np.float32)
     data = RankingData.from_arrays(np.zeros((200, 1)), labels, qid=np.zeros(200))
     scores = np.zeros(200)

@@ -1,0 +1,98 @@
+"""Objectives that change while the model learns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.measures import AnyMeasure
+from gradrank.objectives.costs import ObjectiveError
+from gradrank.objectives.objective import BoundObjective, Gradients, Objective
+
+SCHEDULES = ("linear", "exponential")
+
+
+@dataclass(frozen=True, repr=False)
+class Scheduled(Objective):
+    """λ_m = (1 − w_m)·λ(first) + w_m·λ(second), w_m growing with the iteration (Svore et al. 2011, eq. 12).
+
+    ``linear``: w_m = w_{m−1} + η; ``exponential``: w_m = w_{m−1} + e^{−η/m}; both start at ``w0`` and end at 1. Early
+    steps learn from all pairs, late ones from what the second objective cares about. Steps are gradient steps.
+
+    >>> from gradrank.measures import NDCG
+    >>> from gradrank.objectives import Lambda, Sigmoid
+    >>> objective = Scheduled(Lambda(NDCG()), Lambda(NDCG(), cost=Sigmoid()), "linear", w0=0.1, eta=0.01)
+    >>> [round(objective.weight(step), 2) for step in (0, 1, 10, 200)]
+    [0.1, 0.11, 0.2, 1.0]
+    """
+
+    first: Objective
+    second: Objective
+    schedule: Literal["linear", "exponential"] = "linear"
+    w0: float = 0.1
+    eta: float = 0.01
+
+    def __post_init__(self) -> None:
+        if self.schedule not in SCHEDULES:
+            raise ObjectiveError(f"Scheduled: schedule is {self.schedule!r}, expected {' or '.join(SCHEDULES)}")
+        if not 0.0 <= self.w0 <= 1.0:
+            raise ObjectiveError(f"Scheduled: w0 is {self.w0!r}, expected a number in 0…1")
+        if not 0.0 <= self.eta < np.inf:
+            raise ObjectiveError(f"Scheduled: eta is {self.eta!r}, expected a number of 0 or more")
+
+    @property
+    def measure(self) -> AnyMeasure | None:
+        """The first objective's measure."""
+        return self.first.measure
+
+    @property
+    def has_curvature(self) -> bool:
+        """Mixed objectives take gradient steps, as in the paper."""
+        return False
+
+    def weight(self, step: int) -> float:
+        """w_m of the second objective; the first step is 0."""
+        if self.schedule == "linear":
+            return min(1.0, self.w0 + self.eta * step)
+        weight = self.w0
+        for m in range(1, step + 1):
+            weight += float(np.exp(-self.eta / m))
+            if weight >= 1.0:
+                return 1.0
+        return weight
+
+    def bind(self, data: RankingData, *, seed: int = 0, threads: int | None = None) -> BoundScheduled:
+        """See Objective.bind."""
+        return BoundScheduled(self, data, seed, threads)
+
+    def __str__(self) -> str:
+        return f"Scheduled({self.first}, {self.second}, schedule={self.schedule}, w0={self.w0:g}, eta={self.eta:g})"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class BoundScheduled(BoundObjective):
+    """Two objectives bound to data, mixed by the step's weight."""
+
+    def __init__(self, objective: Scheduled, data: RankingData, seed: int, threads: int | None) -> None:
+        self.objective = objective
+        self.first = objective.first.bind(data, seed=seed, threads=threads)
+        self.second = objective.second.bind(data, seed=seed, threads=threads)
+
+    def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
+        """See BoundObjective.gradients."""
+        weight = np.float32(self.objective.weight(step))
+        if weight == 0.0:
+            return self.first.gradients(scores, step, count_pairs=count_pairs)
+        if weight == 1.0:
+            return self.second.gradients(scores, step, count_pairs=count_pairs)
+        one = self.first.gradients(scores, step, count_pairs=count_pairs)
+        two = self.second.gradients(scores, step, count_pairs=count_pairs)
+        pairs = -1 if not count_pairs else max(one.effective_pairs, two.effective_pairs)
+        keep = np.float32(1.0) - weight
+        return Gradients(keep * one.lambdas + weight * two.lambdas, keep * one.rhos + weight * two.rhos, pairs)

@@ -1,0 +1,155 @@
+"""Tiers: the weighted sum of their parts over the pairs that each may see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradrank.data import RankingData
+from gradrank.errors import GradrankError
+from gradrank.measures import CNDCG, NDCG
+from gradrank.objectives import Lambda, RankNet, Tiered, parse_objective
+
+NAN = float("nan")
+
+
+def made_up(seed: int, *, missing: float = 0.0) -> tuple[RankingData, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 12, 10)
+    n = int(sizes.sum())
+    columns = {
+        "label": rng.integers(0, 3, n).astype(np.float32),
+        "clicks": rng.choice([0.0, 0.1, 0.3, 0.7], n).astype(np.float32),
+        "fresh": rng.choice([0.0, 1.0, 2.0], n).astype(np.float32),
+    }
+    for column in columns.values():
+        column[rng.random(n) < missing] = np.nan
+    if missing:
+        columns["label"][: sizes[0]] = np.nan  # a query without any grade
+        columns["clicks"][-sizes[-1] :] = np.nan  # a query without any click label
+    return RankingData.from_arrays(np.zeros((n, 1)), columns, group=sizes), rng.normal(size=n)
+
+
+THREE = Tiered((Lambda(NDCG()), Lambda(CNDCG(3)), Lambda(NDCG(label="fresh"), cost=RankNet(2.0))), (0.7, 0.2, 0.1))
+TWO = Tiered((Lambda(NDCG(5)), Lambda(CNDCG())), (0.6, 0.4))
+
+
+def tied(a: float, b: float) -> bool:
+    return a == b or (np.isnan(a) and np.isnan(b))
+
+
+def by_definition(objective: Tiered, data: RankingData, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every pair of documents, tier by tier."""
+    lambdas, rhos = np.zeros(data.n_docs), np.zeros(data.n_docs)
+    sources = [data.label(t.target.label or t.target.default_source).astype(float) for t in objective.tiers]
+    for start, end in zip(data.indptr[:-1], data.indptr[1:], strict=True):
+        rows = range(start, end)
+        present = [
+            w for w, labels in zip(objective.weights, sources, strict=True) if not np.isnan(labels[start:end]).all()
+        ]
+        for number, tier in enumerate(objective.tiers):
+            labels = sources[number]
+            deltas = tier.target.swap_deltas_by_definition(labels[start:end], scores[start:end])
+            share = objective.weights[number] / sum(present) if present else 0.0
+            for i in rows:
+                for j in rows:
+                    if not labels[i] > labels[j]:
+                        continue
+                    if not all(tied(above[i], above[j]) for above in sources[:number]):
+                        continue
+                    if number > 0 and not objective.zeros and (labels[i] == 0 or labels[j] == 0):
+                        continue
+                    o = scores[i] - scores[j]
+                    size = share * abs(deltas[i - start, j - start])
+                    lambdas[i] += size * tier.cost.force(o)
+                    lambdas[j] -= size * tier.cost.force(o)
+                    rhos[i] += size * tier.cost.curvature(o)
+                    rhos[j] += size * tier.cost.curvature(o)
+    return lambdas, rhos
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.25])
+@pytest.mark.parametrize("objective", [TWO, THREE, Tiered(TWO.tiers, TWO.weights, zeros=True)], ids=str)
+@given(seed=st.integers(0, 500))
+def test_tiers_are_the_weighted_sum_of_their_pairs(missing: float, objective: Tiered, seed: int) -> None:
+    data, scores = made_up(seed, missing=missing)
+    got = objective.bind(data).gradients(scores)
+    lambdas, rhos = by_definition(objective, data, scores)
+    np.testing.assert_allclose(got.lambdas, lambdas, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(got.rhos, rhos, rtol=1e-4, atol=1e-6)
+
+
+@given(seed=st.integers(0, 500))
+def test_tiers_never_share_a_pair(seed: int) -> None:
+    data, _ = made_up(seed, missing=0.2)
+    labels = [data.label(source) for source in ("label", "clicks", "fresh")]
+    bound = THREE.bind(data)
+    possible = 0
+    for start, end in zip(data.indptr[:-1], data.indptr[1:], strict=True):
+        possible += (end - start) * (end - start - 1) // 2
+    # A pair belongs to at most one tier, so the tiers together cannot have more pairs than there are.
+    assert sum(bound.pairs()) <= possible
+    graded = sum(
+        int(labels[0][i] > labels[0][j])
+        for start, end in zip(data.indptr[:-1], data.indptr[1:], strict=True)
+        for i in range(start, end)
+        for j in range(start, end)
+    )
+    assert bound.pairs()[0] == graded
+
+
+def test_complete_labels_give_the_papers_mixture() -> None:
+    data, scores = made_up(3)
+    got = TWO.bind(data).gradients(scores).lambdas
+    alone = Lambda(NDCG(5)).bind(data).gradients(scores).lambdas
+    clicks = (got - 0.6 * alone) / 0.4
+    equal_grades = Tiered(TWO.tiers, (0.0, 1.0)).bind(data).gradients(scores).lambdas
+    np.testing.assert_allclose(clicks, equal_grades, atol=1e-5)
+
+
+def test_clicks_never_push_against_grades() -> None:
+    data = RankingData.from_arrays(np.zeros((2, 1)), {"label": [0, 1], "clicks": [0.9, 0.1]}, qid=[1, 1])
+    lambdas = TWO.bind(data).gradients(np.array([1.0, 0.0])).lambdas
+    assert lambdas[1] > 0 > lambdas[0]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Tiered(Lambda(NDCG), Lambda(CNDCG(label=clicks)), weight=0.2)",
+        "Tiered(Lambda(NDCG@3), Lambda(CNDCG@3, cost=sigmoid), Lambda(NDCG(label=fresh)), weights=[0.7, 0.2, 0.1])",
+        "Tiered(Lambda(NDCG), Lambda(CNDCG), weight=0.5, zeros=true)",
+    ],
+)
+def test_name_round_trip(name: str) -> None:
+    assert str(parse_objective(name)) == name
+    assert parse_objective(str(parse_objective(name))) == parse_objective(name)
+
+
+def test_bare_measures_in_a_name() -> None:
+    assert parse_objective("Tiered(NDCG, CNDCG(label=clicks), weight=0.2)") == Tiered(
+        (Lambda(NDCG()), Lambda(CNDCG(label="clicks"))), (0.8, 0.2)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Tiered(NDCG)", "two tiers take weight"),
+        ("Tiered(NDCG, CNDCG, weight=2)", "shares that add up to 1"),
+        ("Tiered(NDCG, CNDCG, weights=[1, 2, 3])", "3 weights for 2 tiers"),
+        ("Tiered(NDCG, CNDCG, weight=x)", "take weight=number"),
+        ("Tiered(NDCG, CNDCG, NDCG(label=fresh), weight=0.1)", "more take weights"),
+        ("Tiered(NDCG, MAP, weight=0.1)", "same label source"),
+        ("Tiered(NDCG, Regression, weight=0.1)", "two or more measures"),
+        ("Tiered(NDCG, Graded(MAP), weight=0.1)", "is not an objective"),
+        ("Tiered(NDCG, CNDCG, foo=1)", "Tiered takes measures"),
+        ("Tiered(NDCG, CNDCG, zeros=maybe)", "zeros is 'maybe'"),
+        ("Tiered(3, CNDCG)", "expected a measure or an objective"),
+    ],
+)
+def test_wrong_names(name: str, message: str) -> None:
+    with pytest.raises(GradrankError, match=message):
+        parse_objective(name)
