@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+import tempfile
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -42,7 +45,7 @@ class Notes:
         return Console(stderr=True).status(what)
 
 
-def named_files(options: Sequence[str] | None) -> Iterator[tuple[str, Path]]:
+def named_files(options: Sequence[str] | None, flag: str = "--label") -> Iterator[tuple[str, Path]]:
     """Take ``NAME=FILE`` options apart.
 
     >>> list(named_files(["clicks=a=b.txt"]))
@@ -52,9 +55,9 @@ def named_files(options: Sequence[str] | None) -> Iterator[tuple[str, Path]]:
     for option in options or ():
         name, equals, file = option.partition("=")
         if not (name and equals and file):
-            raise DataError(f"--label is {option!r}, expected NAME=FILE")
+            raise DataError(f"{flag} is {option!r}, expected NAME=FILE")
         if name in seen:
-            raise DataError(f"--label names {name!r} twice")
+            raise DataError(f"{flag} names {name!r} twice")
         seen.add(name)
         yield name, Path(file)
 
@@ -68,6 +71,7 @@ class Reading:
     zero_based: bool = False
     group: Path | None = None
     strict_order: bool = False
+    n_features: int | None = None
 
     def options(self) -> dict[str, Any]:
         """What was asked for, and nothing else: each format takes its own options and refuses others."""
@@ -80,12 +84,16 @@ class Reading:
             asked["group_file"] = self.group
         if self.strict_order:
             asked["regroup"] = False
+        if self.n_features is not None:
+            asked["n_features"] = self.n_features
         return asked
 
 
-def load_data(path: Path, notes: Notes, reading: Reading, labels: Sequence[str] | None = None) -> RankingData:
+def load_data(
+    path: Path, notes: Notes, reading: Reading, labels: Sequence[str] | None = None, flag: str = "--label"
+) -> RankingData:
     """Read data with label columns from ``NAME=FILE`` options; say if its rows were regrouped."""
-    label_files = dict(named_files(labels))
+    label_files = dict(named_files(labels, flag))
     from gradrank.data.formats import read_data
 
     with notes.working(f"reading {path}"):
@@ -93,6 +101,30 @@ def load_data(path: Path, notes: Notes, reading: Reading, labels: Sequence[str] 
     if data.rows is not None:
         notes.say(f"{path}: rows of some queries are not consecutive; they were brought together")
     return data
+
+
+def with_features(data: RankingData, path: Path, names: Sequence[str], owner: str) -> RankingData:
+    """The data with the features that ``owner`` has, found by name; data that lacks some is an error.
+
+    Names that only number the features tell nothing: then there must be equally many.
+    """
+    from gradrank.data.ranking_data import default_feature_names
+    from gradrank.models.ranker import ModelError, feature_matrix
+
+    if data.feature_names == tuple(names):
+        return data
+    numbered = data.feature_names == default_feature_names(data.n_features)
+    if numbered and data.n_features != len(names):
+        hint = ""
+        if data.n_features < len(names):
+            hint = f" (if its last ones are all 0, --n-features {len(names)} reads them so)"
+        raise DataError(f"has {data.n_features} features, {owner} has {len(names)}{hint}", path=path)
+    try:
+        matrix = feature_matrix(data, names)
+    except ModelError as error:
+        message = str(error).removeprefix("X ").replace("the model's", f"{owner}'s")
+        raise DataError(message.replace("the model expects", f"{owner} has"), path=path) from None
+    return replace(data, X=matrix.astype("f4", copy=False), feature_names=tuple(names))
 
 
 def first_fields(path: str | Path) -> list[bytes]:
@@ -174,3 +206,86 @@ def make_folder(path: Path) -> None:
     except OSError as error:
         reason = "is a file, expected a folder" if path.is_file() else f"cannot be made: {error.strerror}"
         raise DataError(reason, path=path) from None
+
+
+def check_writable(path: Path) -> None:
+    """Find out that a file cannot be written before the work for it begins."""
+    if path.is_dir():
+        raise DataError("is a folder, expected a file to write", path=path)
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror}", path=path) from None
+
+
+# ---------------------------------------------------------------------- options from a file
+def read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Callback of ``--config``: a TOML file's values stand in for options that the command line does not give.
+
+    Keys are the options' names, with ``-`` or ``_``; a table of ``KEY = VALUE`` may stand for repeated KEY=VALUE.
+    """
+    if path is None:
+        return None
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError("there is no such file", path=path) from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", path=path) from None
+    except UnicodeDecodeError:
+        raise DataError("is not TOML: it is not UTF-8 text", path=path) from None
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"is not TOML: {error}", path=path) from None
+    known = {
+        flag[2:]: option
+        for option in context.command.params
+        for flag in option.opts
+        if flag.startswith("--") and flag not in ("--config", "--help")
+    }
+    hints = get_type_hints(inspect.unwrap(context.command.callback or read_config))
+    defaults: dict[str, Any] = {}
+    for key, value in values.items():
+        option = known.get(key.replace("_", "-"))
+        if option is None or option.name is None:
+            raise DataError(f"{key!r} is not an option; there are {', '.join(sorted(known))}", path=path)
+        if option.name in defaults:
+            raise DataError(f"{key!r} is given twice", path=path)
+        defaults[option.name] = _config_value(option, hints[option.name], key, value, path)
+    context.default_map = {**(context.default_map or {}), **defaults}
+    return path
+
+
+_CONFIG_TYPES: dict[type, tuple[tuple[type, ...], str]] = {
+    bool: ((bool,), "true or false"),
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+    str: ((str,), "a string"),
+}
+
+
+def _config_value(option: Any, hint: Any, key: str, value: Any, path: Path) -> Any:
+    """A value of the file, checked against the type hint of the option's parameter."""
+    words = _plain_types(hint)
+    many = list in words
+    if many and isinstance(value, dict) and "=" in (option.metavar or ""):
+        return [f"{name}={str(item).lower() if isinstance(item, bool) else item}" for name, item in value.items()]
+    # Paths and choices are strings in TOML.
+    types, expected = next((_CONFIG_TYPES[kind] for kind in words if kind in _CONFIG_TYPES), _CONFIG_TYPES[str])
+    items = value if many and isinstance(value, list) else [value]
+    for item in items:
+        if not isinstance(item, types) or (isinstance(item, bool) and bool not in types):
+            shown = f"{expected}, or a list of them" if many else expected
+            raise DataError(f"{key} is {item!r}, expected {shown}", path=path)
+    return items if many else value
+
+
+def _plain_types(hint: Any) -> list[Any]:
+    """The classes in a type hint, from the outside in.
+
+    >>> _plain_types(list[int] | None)
+    [<class 'list'>, <class 'int'>, <class 'NoneType'>]
+    """
+    inner = [kind for part in get_args(hint) for kind in _plain_types(part)]
+    outer = get_origin(hint) or hint
+    return [outer, *inner] if outer in (list, dict) or not inner else inner

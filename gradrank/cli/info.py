@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,12 +13,13 @@ from gradrank.cli.common import Notes, Reading, load_data, print_table, print_te
 if TYPE_CHECKING:
     from gradrank.data.profile import LabelProfile, Profile
     from gradrank.evaluation.tables import Table
+    from gradrank.models.ranker import Ranker
 
 _LONGEST_LIST = 20
 
 
 def info(
-    data: options.DataFile,
+    data: Annotated[Path, typer.Argument(metavar="FILE", help="Data or model file, known by its suffix or content.")],
     label: options.LabelFiles = None,
     format_from: options.FormatName = None,
     missing: options.Missing = False,
@@ -28,8 +30,11 @@ def info(
     ] = options.TableOrJson.table,
     quiet: options.Quiet = False,
 ) -> None:
-    """Describe data: its size, its labels, and what is likely to go wrong with it."""
+    """Describe data (size, labels, what is likely to go wrong with it) or a model (what it is, how it was trained)."""
     notes = Notes(quiet)
+    if format_from is None and _is_model(data):
+        _model_info(data, show_as)
+        return
     loaded = load_data(data, notes, Reading(format_from, missing, zero_based, group), label)
     from gradrank.data.profile import profile
 
@@ -90,3 +95,69 @@ def _listed(names: Any) -> str:
         return "0"
     more = ", …" if len(names) > _LONGEST_LIST else ""
     return f"{len(names):,}: {', '.join(list(names)[:_LONGEST_LIST])}{more}"
+
+
+# ---------------------------------------------------------------------- models
+def _is_model(path: Path) -> bool:
+    """Whether a file starts as saved models do: JSON and UBJSON with a brace, LightGBM's text with ``tree``."""
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        start = file.read(64).lstrip()
+    return start.startswith(b"{") or start.split(b"\n")[0].strip() == b"tree"
+
+
+def _model_info(path: Path, show_as: options.TableOrJson) -> None:
+    from gradrank.models.saved import load_ranker
+
+    ranker = load_ranker(path)
+    facts = _model_facts(path, ranker)
+    if show_as is options.TableOrJson.json:
+        from gradrank.evaluation.tables import to_json
+
+        print_text(to_json({**facts, "training": ranker.training}))
+        return
+    training = ranker.training
+    rows = [(key.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+            for key, value in facts.items() if key not in ("file", "features_used")]  # fmt: skip
+    rows.append(("features used", _listed(facts["features_used"])))
+    rows += [(key, str(training[key])) for key in ("source", "learner", "objective", "measure") if training.get(key)]
+    if "best" in training and "grown" in training:
+        cut = ", interrupted" if training.get("interrupted") else ""
+        rows.append(("best step", f"{training['best']:,} of {training['grown']:,} grown{cut}"))
+    rows += [
+        (f"{measure} on {name}", _curve(curve))
+        for name, measures in training.get("curves", {}).items()
+        for measure, curve in measures.items()
+        if curve
+    ]
+    rows += [(f"training {key}", f"{count:,}") for key, count in training.get("data", {}).items()]
+    rows += [("training seconds", f"{training['seconds']:g}")] if "seconds" in training else []
+    rows += [(f"version of {key}", str(number)) for key, number in training.get("versions", {}).items()]
+    print_table(_facts(str(path), rows), options.OutputFormat.table)
+    parameters = [(key, str(value)) for key, value in training.get("parameters", {}).items() if value is not None]
+    if parameters:
+        print_table(_facts("parameters", parameters), options.OutputFormat.table)
+    if training.get("command"):
+        # Not in the table, which would fold it: it is there to be copied.
+        print_text(f"command\n{training['command']}\n")
+
+
+def _model_facts(path: Path, ranker: Ranker) -> dict[str, Any]:
+    from gradrank.evaluation.importance import tree_ensembles, used_features
+
+    used = used_features(ranker)
+    facts: dict[str, Any] = {"file": str(path), "kind": ranker.kind}
+    trees = [tree for ensemble in tree_ensembles(ranker) for tree in ensemble.trees]
+    if trees:
+        facts["trees"] = len(trees)
+        facts["leaves"] = sum(tree.n_leaves for tree in trees)
+    facts["features"] = ranker.n_features
+    facts["features_used"] = [name for name in ranker.feature_names if name in used]
+    return facts
+
+
+def _curve(curve: list[Any]) -> str:
+    values = [float(value) for value in curve]
+    best = max(range(len(values)), key=lambda step: (values[step] == values[step], values[step]))
+    return f"{values[0]:.4f} at step 1, best {values[best]:.4f} at step {best + 1}, last {values[-1]:.4f}"

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gradrank.cli import clicks, convert, evaluate, info, make_data, measures, split
+from gradrank.cli import clicks, convert, evaluate, importance, info, make_data, measures, report, score, split, train
 from gradrank.errors import GradrankError
 
 EXIT_BAD_INPUT = 2
@@ -41,9 +41,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("train")(train.train)
+app.command("score")(score.score)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(evaluate.compare)
+app.command("report")(report.report)
 app.command("measures")(measures.measures)
+app.command("importance")(importance.importance)
 app.command("info")(info.info)
 app.command("convert")(convert.convert)
 app.command("split")(split.split)

@@ -79,3 +79,10 @@ ShowAs = Annotated[OutputFormat, typer.Option("--format", help="Form of the outp
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads to use; all cores by default.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all randomness.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="Model file: gradrank's, LightGBM's text, or XGBoost's JSON or UBJSON.")
+]
+FeatureCount = Annotated[
+    int | None,
+    typer.Option("--n-features", metavar="N", min=1, help="LETOR: number of features, if files lack the last ones."),
+]

@@ -1,0 +1,216 @@
+"""Pages made from the code each time the site is built: measures, conventions, command line, Python modules.
+
+A hook of MkDocs; the pages exist only in the built site, so they cannot lag behind the registries.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+from gradrank.measures import CONVENTIONS, REGISTRY, Graded, Measure
+
+# Parameters that every measure has; shown once.
+SHARED = ("ties", "empty", "unjudged", "precision")
+
+ROOMS = {
+    "data": "Data",
+    "ranking": "Ranking",
+    "measures": "Measures",
+    "objectives": "Objectives",
+    "models": "Models",
+    "learners": "Learners",
+    "evaluation": "Evaluation",
+    "report": "Report",
+    "errors": "Errors",
+    "files": "Files",
+    "parallel": "Threads",
+}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages."""
+    for path, text in pages():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the pages of the Python modules into the navigation, in the order of the rooms."""
+    for part in config.nav or []:
+        for title, children in part.items():
+            if title == "Reference":
+                children[-1] = {"Python": [{ROOMS[room]: f"reference/python/{room}.md"} for room in rooms()]}
+    return config
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Path and text of every generated page."""
+    yield "reference/measures.md", measures_page()
+    yield "reference/conventions.md", conventions_page()
+    yield "reference/cli.md", command_line_page()
+    for room in rooms():
+        yield f"reference/python/{room}.md", python_page(room)
+
+
+def rooms() -> list[str]:
+    """The rooms that hold something."""
+    return [room for room in ROOMS if modules(room)]
+
+
+# ---------------------------------------------------------------------- measures
+def measures_page() -> str:
+    """Definition and parameters of every measure."""
+    lines = [
+        "# Measures",
+        "",
+        "A measure is written `NAME(parameter=value, …)@k`; everything in brackets may be left out, and `@k` where the",
+        "measure takes a cut-off. A parameter that is not given comes from the [convention](conventions.md), which is",
+        "`gradrank` unless `convention=` says otherwise; `label=` names the label source.",
+        "",
+        "## Parameters of every measure",
+        "",
+        *parameter_table(Measure, SHARED),
+    ]
+    for kind in REGISTRY.values():
+        also = f" (also {', '.join(f'`{alias}`' for alias in kind.aliases)})" if kind.aliases else ""
+        spelling = f"`{kind.name}`, `{kind.name}@k`" if kind.takes_cutoff else f"`{kind.name}`"
+        own = [name for name in kind.parameters() if name not in SHARED]
+        lines += ["", f"## {kind.name}", "", f"{spelling}{also}", "", definition(kind)]
+        if kind.default_source is not None:
+            lines += ["", f"Reads the label source `{kind.default_source}` unless `label=` names another."]
+        if own:
+            lines += ["", *parameter_table(kind, own)]
+    lines += ["", "## Graded", "", "`Graded(MEASURE, MEASURE, …, tolerance=x)`", "", definition(Graded)]
+    return "\n".join(lines) + "\n"
+
+
+def definition(kind: type) -> str:
+    """A docstring without its examples, lines that go together joined."""
+    text = (kind.__doc__ or "").split(">>>")[0]
+    paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
+    return escaped("\n\n".join(part for part in paragraphs if part))
+
+
+def parameter_table(kind: type[Measure], names: Any) -> list[str]:
+    """What some parameters of a measure mean."""
+    rows = ["| parameter | values | default | meaning |", "|---|---|---|---|"]
+    for name in names:
+        spec = kind.parameters()[name]
+        measure = getattr(kind, "name", "NDCG")
+        default = shown(CONVENTIONS["gradrank"].value(measure, name))
+        rows.append(f"| `{name}` | {escaped(spec.expected)} | `{default}` | {escaped(spec.doc)} |")
+    return rows
+
+
+def conventions_page() -> str:
+    """Every measure × convention: the parameters as they are resolved."""
+    tools = list(CONVENTIONS.values())
+    lines = [
+        "# Conventions",
+        "",
+        "Tools that compute “the same” measure differ in gain, discount, tied scores, queries without a relevant",
+        "document and more. A convention sets all of that at once, so that the numbers of a tool can be reproduced:",
+        "`NDCG(convention=letor4)@10`, `MAP(convention=trec_eval)`. A single parameter may still be given beside it.",
+        "",
+        "| convention | meaning | measures |",
+        "|---|---|---|",
+    ]
+    for tool in tools:
+        lines.append(f"| `{tool.name}` | {escaped(tool.summary)} | {', '.join(tool.measures or ('all',))} |")
+    lines += ["", "## Every measure in every convention", "", "An empty cell: the tool does not have the measure.", ""]
+    for kind in REGISTRY.values():
+        lines += [
+            f"### {kind.name}",
+            "",
+            "| parameter | " + " | ".join(tool.name for tool in tools) + " |",
+            "|---|" + "---|" * len(tools),
+        ]
+        for name in kind.parameters():
+            cells = [
+                f"`{shown(getattr(kind(convention=tool.name), name))}`" if tool.defines(kind.name) else ""
+                for tool in tools
+            ]
+            lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join(lines) + "\n"
+
+
+# ---------------------------------------------------------------------- command line
+def command_line_page() -> str:
+    """Every command with its arguments and options, from the help texts."""
+    import typer
+
+    from gradrank.cli.main import app
+
+    group: Any = typer.main.get_command(app)
+    lines = [
+        "# Command line",
+        "",
+        "Results go to standard output, notes and errors to standard error. Exit codes: 0 done, 2 wrong input or usage",
+        "(one line says what and where), 130 interrupted, 141 the reader of the output has gone.",
+        "",
+        "| command | |",
+        "|---|---|",
+    ]
+    lines += [f"| [`{name}`](#{name}) | {summary(command)} |" for name, command in group.commands.items()]
+    for name, command in group.commands.items():
+        lines += ["", f"## {name}", "", escaped(command.help or ""), "", *usage(name, command)]
+    return "\n".join(lines) + "\n"
+
+
+def summary(command: Any) -> str:
+    """The first line of a command's help."""
+    return escaped((command.help or "").strip().split("\n")[0])
+
+
+def usage(name: str, command: Any) -> list[str]:
+    """A command's call and a table of its arguments and options."""
+    context = command.make_context(name, [], resilient_parsing=True)
+    arguments = [item.metavar for item in command.params if item.param_type_name == "argument"]
+    lines = ["```text", " ".join(["gradrank", name, "[OPTIONS]", *arguments]), "```", ""]
+    lines += ["| argument or option | meaning |", "|---|---|"]
+    records = [item.get_help_record(context) for item in command.params]
+    lines += [f"| <code>{escaped(call)}</code> | {escaped(help)} |" for call, help in filter(None, records)]
+    return lines
+
+
+# ---------------------------------------------------------------------- Python
+def modules(room: str) -> list[str]:
+    """The public modules of a room that hold a public name of their own; modules of kernels are left out."""
+    try:
+        module = import_module(f"gradrank.{room}")
+    except ModuleNotFoundError:
+        return []
+    if not hasattr(module, "__path__"):
+        return [module.__name__]
+    names = [f"{module.__name__}.{item.name}" for item in pkgutil.iter_modules(module.__path__)]
+    return [name for name in names if not name.rpartition(".")[2].startswith("_") and not name.endswith("_kernel")]
+
+
+def python_page(room: str) -> str:
+    """The reference of one room."""
+    doc = (import_module(f"gradrank.{room}").__doc__ or "").strip().split("\n\n")[0]
+    lines = [f"# {ROOMS[room]}", "", doc]
+    names = modules(room)
+    for name in names:
+        lines += ["", f"::: {name}"]
+    return "\n".join(lines) + "\n"
+
+
+# ---------------------------------------------------------------------- text
+def shown(value: Any) -> str:
+    """A value as it is written in a measure's name, exactly."""
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+
+
+def escaped(text: str) -> str:
+    """Text that means itself in a Markdown table and in HTML."""
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+

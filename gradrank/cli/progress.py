@@ -1,0 +1,136 @@
+"""Training as it is seen on standard error: how far it is, and Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import typer
+
+if TYPE_CHECKING:
+    from gradrank.learners.boosting import Step
+
+_LINES = 10
+_STDERR = 2
+EXIT_INTERRUPTED = 130
+
+
+class Progress:
+    """Called after each tree: a bar on a terminal, else a line for every tenth of the trees."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._bar: Any = None
+        self._task: Any = None
+        self._best: dict[int, str] = {}
+        self._first: Step | None = None
+
+    def __enter__(self) -> Self:
+        if not self._quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+            from rich.progress import Progress as Bar
+
+            self._bar = Bar(
+                TextColumn("tree {task.completed} of {task.total}"),
+                BarColumn(),
+                TextColumn("{task.description}"),
+                TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            # No total before the first tree: it shows a bar at work while kernels are compiled and data is binned.
+            self._task = self._bar.add_task("preparing", total=None)
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, step: Step) -> None:
+        """Show the tree just added."""
+        if self._quiet:
+            return
+        values = shown_values(step)
+        if step.best == step.number:
+            self._best = {step.best: values}
+        if self._first is None:
+            self._first = step
+            if self._bar is not None:
+                # From here on the speed is that of trees, without preparation and trees of a checkpoint.
+                self._bar.reset(self._task, total=step.total, completed=step.number)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=step.number, description=self._described(step, values))
+        elif step.number == step.total or step.number * _LINES // step.total > (step.number - 1) * _LINES // step.total:
+            parts = [f"tree {step.number} of {step.total}", self._described(step, values), self._time(step)]
+            typer.echo(f"gradrank: {', '.join(filter(None, parts))}", err=True)
+
+    def _described(self, step: Step, values: str) -> str:
+        if not values or step.best == step.number:
+            return values
+        best = self._best.get(step.best)
+        return f"{values} (best{f' {best}' if best else ''} at tree {step.best})"
+
+    def _time(self, step: Step) -> str:
+        assert self._first is not None
+        done = step.number - self._first.number
+        if not done or step.number == step.total:
+            return f"{step.seconds:.1f} s"
+        left = (step.seconds - self._first.seconds) / done * (step.total - step.number)
+        return f"{step.seconds:.1f} s, about {left:.1f} s left"
+
+
+def shown_values(step: Step) -> str:
+    """The measures of the set that chooses the model; of the training data if there is no other.
+
+    >>> from gradrank.learners import Step
+    >>> shown_values(Step(1, 10, {"train": {"MAP": 0.5}, "valid": {"MAP": 0.25}}, 1, 0.1, ()))
+    'MAP 0.2500'
+    """
+    sets = [name for name in step.values if name != "train"] or list(step.values)
+    if not sets:
+        return ""
+    return ", ".join(f"{measure} {value:.4f}" for measure, value in step.values[sets[0]].items())
+
+
+class Interruption:
+    """Ctrl-C once: training stops after the tree at work, and its best model is kept; twice: the command ends."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._before = signal.signal(signal.SIGINT, self._ask)
+        except ValueError:
+            # Only the main thread may; elsewhere nobody presses Ctrl-C.
+            self._before = None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _ask(self, _number: int, _frame: Any) -> None:
+        if self._asked:
+            # Not KeyboardInterrupt, which training takes for the wish to keep what it has.
+            raise SystemExit(EXIT_INTERRUPTED)
+        self._asked = True
+        # Straight to the stream: the signal may have come in the middle of a buffered write.
+        os.write(_STDERR, b"\ngradrank: stopping after this tree; press Ctrl-C again to end at once\n")
+
+    def __call__(self, _step: Step) -> None:
+        """After each tree: stop here if asked to."""
+        if self._asked:
+            raise KeyboardInterrupt

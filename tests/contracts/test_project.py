@@ -1,0 +1,99 @@
+"""What the project promises about itself: its pages run, its names are explained, its version is one."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import typer
+
+import gradrank
+from gradrank.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMANDS = sorted(typer.main.get_command(app).commands)
+_BLOCK = re.compile(r"^<!-- run -->\n```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_the_tour_of_the_readme_runs(tmp_path: Path) -> None:
+    blocks = _BLOCK.findall((ROOT / "README.md").read_text())
+    assert {language for language, _ in blocks} == {"sh", "python"}
+    scripts = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
+    for language, text in blocks:
+        call = ["sh", "-ec", text] if language == "sh" else [sys.executable, "-c", text]
+        result = subprocess.run(
+            call, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
+        )
+        assert result.returncode == 0, f"{text}\n{result.stdout}\n{result.stderr}"
+    assert (tmp_path / "model.json").exists()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_imports_of_the_pages_exist(page: Path) -> None:
+    for text in _PYTHON.findall(page.read_text()):
+        imports = [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        exec(compile(ast.Module(imports, []), str(page), "exec"), {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_of_the_pages_exist(page: Path) -> None:
+    group = typer.main.get_command(app)
+    for text in re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
+        for line in text.replace("\\\n", " ").splitlines():
+            words = line.partition(" #")[0].split()
+            if words[:1] != ["gradrank"]:
+                continue
+            command = group.commands[words[1]]
+            known = {spelling for item in command.params for spelling in (*item.opts, *item.secondary_opts)}
+            used = {word for word in words[2:] if re.fullmatch(r"--?[a-z][a-z-]*", word)}
+            assert used <= known, line
+
+
+@pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_the_pages_link_to_exist(page: Path) -> None:
+    # Pages of the site that are made when it is built; the strict build checks links to them.
+    made = ("getting-started.md", "reference/")
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+        target = (page.parent / link).resolve()
+        if not target.is_relative_to(ROOT / "docs") or not str(target.relative_to(ROOT / "docs")).startswith(made):
+            assert target.exists(), link
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_explained(command: str) -> None:
+    pages = "\n".join(page.read_text() for page in PAGES)
+    assert re.search(rf"gradrank {command}\b", pages)
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == gradrank.__version__
+    assert f"## [{gradrank.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_constraints_hold_every_dependency() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [
+        *project["dependencies"],
+        *(item for items in project["optional-dependencies"].values() for item in items),
+    ]
+    names = {re.match(r"[\w-]+", item)[0].lower() for item in wanted} - {"gradrank"}
+    lines = (ROOT / "constraints.txt").read_text().split()
+    assert all(re.fullmatch(r"[a-z0-9.-]+==[\w.]+", line) for line in lines)
+    assert names <= {line.partition("==")[0] for line in lines}
+
+
+def test_no_file_of_the_package_knows_a_machine() -> None:
+    machine = re.compile(r"""["'\s(](?:/home/|/root/|/work/|/Users/|/tmp/|[A-Z]:\\)""")
+    for file in sorted((ROOT / "gradrank").rglob("*")):
+        if file.is_file() and file.suffix in {".py", ".html", ".css", ".js", ".jinja"}:
+            assert not machine.search(file.read_text()), file

@@ -1,0 +1,551 @@
+"""Training, scoring, importance and model facts on the command line."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from gradrank.cli.main import app
+from gradrank.cli.progress import Interruption, Progress
+from gradrank.data.formats import read_data
+from gradrank.learners import LambdaMART, Step
+from gradrank.models.saved import load_ranker
+
+COMMAND = "from gradrank.cli.main import run; run()"
+QUICK = ("--trees", 12, "--min-docs", 5, "--threads", 1)
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def train(*arguments: object, output: str = "model.json"):
+    return run("train", "--train", "d/train.txt", *arguments, "-o", output)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    arguments = ("make-data", folder / "d", "--queries", 60, "--docs", 12, "--features", 6, "--clicks", "--seed", 5)
+    assert run(*arguments).exit_code == 0
+    return folder / "d"
+
+
+@pytest.fixture(autouse=True)
+def folder(made, tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d").symlink_to(made)
+    return tmp_path
+
+
+def without_times(value):
+    """A model file's content without the seconds that training took."""
+    if isinstance(value, dict):
+        return {key: without_times(item) for key, item in value.items() if key != "seconds"}
+    return [without_times(item) for item in value] if isinstance(value, list) else value
+
+
+def content(path: str | Path):
+    return without_times(json.loads(Path(path).read_text()))
+
+
+def error_of(result) -> str:
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("gradrank: error: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr.removeprefix("gradrank: error: ").rstrip("\n")
+
+
+# ---------------------------------------------------------------- the way from data to values
+def test_train_score_evaluate_agree() -> None:
+    trained = train("--valid", "d/vali.txt", "--test", "d/test.txt", *QUICK, "--format", "json")
+    assert trained.exit_code == 0
+    said = json.loads(trained.stdout)
+    for key, name in (("train", "train"), ("valid", "vali"), ("test", "test")):
+        assert run("score", "model.json", f"d/{name}.txt", "-o", "scores.txt").exit_code == 0
+        shown = run("evaluate", f"d/{name}.txt", "--scores", "scores.txt", "-m", "NDCG@10", "--format", "json")
+        assert json.loads(shown.stdout)["scores.txt"] == said["measures"][key]
+    training = content("model.json")["training"]
+    assert said["measures"]["valid"]["NDCG@10"] == max(training["curves"]["valid"]["NDCG@10"])
+    assert (said["trees"], said["grown"], said["interrupted"]) == (training["best"], 12, False)
+    assert len(load_ranker("model.json").trees) == said["trees"]
+    assert said["command"] == training["command"]
+
+
+def test_it_is_what_the_library_trains() -> None:
+    train("--valid", "d/vali.txt", *QUICK, "--objective", "MAP", "--leaves", 7, "--rate", 0.2, "--seed", 3)
+    data = {name: read_data(f"d/{name}.txt") for name in ("train", "vali")}
+    learner = LambdaMART("MAP", trees=12, min_docs=5, leaves=7, rate=0.2, seed=3, threads=1)
+    expected = learner.fit(data["train"], valid=data["vali"]).ranker_
+    assert content("model.json")["payload"] == expected.to_dict()["payload"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--algorithm", "lambdamart", "--features", 0.6, "--queries", 0.5, "--seed", 4, "--early-stopping", 5),
+        ("--objective", "Lambda(NDCG@5, cost=sigmoid)", "--max-depth", 3, "--lightgbm", "min_gain_to_split=0.01"),
+        ("--objective", "MAP", "--step", "gradient", "--split", "mse", "--train-measure", "--test", "d/test.txt"),
+        ("--monotone", "f1=1", "--monotone", "f3=-1", "--categorical", "f2", "--bins", 31, "--quantised"),
+        ("--base", "f1"),
+        ("--algorithm", "MART", "--l2", 1),
+        ("--algorithm", "mcrank", "--trees", 4),
+        ("--measure", "Graded(NDCG@3, CNDCG@3)", "--label", "clicks=d/train.clicks.txt",
+         "--valid-label", "clicks=d/vali.clicks.txt"),
+    ],
+)  # fmt: skip
+def test_the_command_said_repeats_the_run(arguments) -> None:
+    first = train("--valid", "d/vali.txt", *QUICK, *arguments)
+    assert first.exit_code == 0, first.stderr
+    once = content("model.json")
+    command = once["training"]["command"]
+    assert f"this command repeats the run: {command}\n" in first.stderr
+    Path("model.json").unlink()
+    words = shlex.split(command)
+    assert words[:2] == ["gradrank", "train"]
+    assert run(*words[1:]).exit_code == 0
+    assert content("model.json") == once
+
+
+def test_the_command_tells_what_was_left_open() -> None:
+    train(*QUICK)
+    words = shlex.split(content("model.json")["training"]["command"])
+    options = dict(itertools.pairwise(words))
+    defaults = LambdaMART().get_params()
+    assert options["--objective"] == "Lambda(NDCG@10, normalise=log, gap=true)"
+    assert (options["--split"], options["--step"], options["--measure"]) == ("newton", "newton", "NDCG@10")
+    for name in ("leaves", "rate", "bins", "l2", "seed", "queries"):
+        assert options[f"--{name}"] == str(defaults[name])
+
+
+def test_seed_decides_and_threads_do_not() -> None:
+    payloads = []
+    for seed, threads in ((1, 1), (1, 2), (2, 1)):
+        options = ("--trees", 6, "--min-docs", 5, "--queries", 0.5, "--seed", seed, "--threads", threads)
+        assert train("--valid", "d/vali.txt", *options).exit_code == 0
+        payloads.append(content("model.json")["payload"])
+    assert payloads[0] == payloads[1]
+    assert payloads[0] != payloads[2]
+
+
+def test_without_validation_all_trees_are_kept() -> None:
+    result = train(*QUICK)
+    assert "there is no --valid: all trees are kept" in result.stderr
+    assert len(load_ranker("model.json").trees) == 12
+
+
+def test_several_sets_and_label_sources() -> None:
+    clicks = [f"clicks=d/{name}.clicks.txt" for name in ("train", "vali", "test")]
+    result = train(
+        "--label", clicks[0], "--objective", "CNDCG@3", *QUICK, "--format", "json",
+        "--valid", "d/vali.txt", "--valid-label", clicks[1], "--valid", "d/test.txt", "--valid-label", clicks[2],
+        "--test", "d/test.txt", "--test-label", clicks[2],
+    )  # fmt: skip
+    measures = json.loads(result.stdout)["measures"]
+    assert list(measures) == ["train", "valid", "valid2", "test"]
+    assert measures["valid2"] == measures["test"]
+    training = content("model.json")["training"]
+    assert training["best"] == 1 + int(np.argmax(training["curves"]["valid"]["CNDCG@3"]))
+
+
+def test_base_model_is_inside() -> None:
+    train(*QUICK, output="base.json")
+    assert train(*QUICK, "--base", "base.json", "--valid", "d/vali.txt").exit_code == 0
+    data = read_data("d/test.txt")
+    both = load_ranker("model.json")
+    (_, base), (_, trees) = both.parts
+    assert base.score(data).tolist() == load_ranker("base.json").score(data).tolist()
+    assert both.score(data).tolist() == (base.score(data) + trees.score(data)).tolist()
+    assert both.training["learner"] == "LambdaSMART"
+
+
+def test_columns_in_another_order_are_found_by_name() -> None:
+    pytest.importorskip("pyarrow")
+    run("convert", "d/vali.txt", "vali.csv")
+    lines = [line.split(",") for line in Path("vali.csv").read_text().splitlines()]
+    order = [*range(len(lines[0]) - 6), *reversed(range(len(lines[0]) - 6, len(lines[0])))]
+    Path("turned.csv").write_text("".join(",".join(line[i] for i in order) + "\n" for line in lines))
+    models = []
+    for valid in ("vali.csv", "turned.csv"):
+        assert train("--valid", valid, *QUICK).exit_code == 0
+        models.append(content("model.json")["training"]["curves"])
+    assert models[0] == models[1]
+
+
+# ---------------------------------------------------------------- options from a file
+def test_config_file_and_the_command_line_wins() -> None:
+    Path("run.toml").write_text(
+        'train = "d/train.txt"\nvalid = ["d/vali.txt"]\ntrees = 7\nmin_docs = 5\nrate = 1\nthreads = 1\n'
+        'train-measure = true\noutput = "model.json"\n[lightgbm]\nextra_trees = true\n'
+    )
+    assert run("train", "--config", "run.toml", "--trees", 3).exit_code == 0
+    training = content("model.json")["training"]
+    expected = {"trees": 3, "min_docs": 5, "rate": 1.0, "train_measure": True, "lightgbm": {"extra_trees": "true"}}
+    assert {key: training["parameters"][key] for key in expected} == expected
+    assert "--config" not in training["command"]
+    assert run("train", "--config", "run.toml", "--no-train-measure", "--trees", 2).exit_code == 0
+    assert content("model.json")["training"]["parameters"]["train_measure"] is False
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tree = 5", "run.toml: 'tree' is not an option; there are algorithm, base,"),
+        ('trees = "5"', "run.toml: trees is '5', expected a whole number"),
+        ("trees = true", "run.toml: trees is True, expected a whole number"),
+        ("rate = []", "run.toml: rate is [], expected a number"),
+        ("quantised = 1", "run.toml: quantised is 1, expected true or false"),
+        ("objective = 3", "run.toml: objective is 3, expected a string"),
+        ("categorical = [1]", "run.toml: categorical is 1, expected a string, or a list of them"),
+        ("min-docs = 5\nmin_docs = 6", "run.toml: 'min_docs' is given twice"),
+        ("trees = ", "run.toml: is not TOML: "),
+        ('config = "other.toml"', "run.toml: 'config' is not an option"),
+    ],
+)
+def test_config_file_with_a_fault(text, message) -> None:
+    Path("run.toml").write_text(text)
+    assert error_of(train("--config", "run.toml")).startswith(message)
+    assert not Path("model.json").exists()
+
+
+def test_config_file_that_is_missing() -> None:
+    assert error_of(train("--config", "run.toml")) == "run.toml: there is no such file"
+
+
+# ---------------------------------------------------------------- interrupted runs
+def test_a_killed_run_goes_on_to_the_same_model() -> None:
+    arguments = [
+        "train", "--train", "d/train.txt", "--valid", "d/vali.txt", "--features", "0.7", "--queries", "0.7",
+        *map(str, QUICK), "--checkpoint", "5", "-o", "model.json",
+    ]  # fmt: skip
+    assert run(*arguments).exit_code == 0
+    whole = content("model.json")
+    assert not Path("model.json.checkpoint").exists()
+    Path("model.json").write_text("mine")
+    # The process kills itself, as kill -9 would, after tree 8: the last whole state is that of tree 5.
+    suicide = (
+        "import os, signal\nfrom gradrank.cli import progress\n"
+        "def die(self, step):\n    if step.number == 8: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "progress.Progress.__call__ = die\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", suicide + COMMAND, *arguments], check=False, timeout=120)
+    assert killed.returncode == -signal.SIGKILL
+    assert Path("model.json").read_text() == "mine"
+    assert len(json.loads(Path("model.json.checkpoint").read_text())["model"]["payload"]["trees"]) == 5
+    again = run(*arguments)
+    assert again.exit_code == 0
+    assert "going on from model.json.checkpoint" in again.stderr
+    assert "tree 5 of" not in again.stderr
+    assert content("model.json") == whole
+    assert not Path("model.json.checkpoint").exists()
+
+
+def test_a_checkpoint_of_another_run_is_refused(monkeypatch) -> None:
+    stop_at(monkeypatch, 4)
+    assert train(*QUICK, "--checkpoint", 2).exit_code == 130
+    kept = Path("model.json.checkpoint").read_bytes()
+    message = error_of(train(*QUICK, "--rate", 0.3, "--checkpoint", 2, "--quiet"))
+    assert message.startswith("model.json.checkpoint: belongs to another run (rate differ)")
+    assert Path("model.json.checkpoint").read_bytes() == kept
+    assert "model.json.checkpoint is left from another run and not used" in train(*QUICK).stderr
+
+
+def test_ctrl_c_keeps_the_best_model() -> None:
+    arguments = [
+        "train", "--train", "d/train.txt", "--valid", "d/vali.txt", "--trees", "1000000", "--min-docs", "5",
+        "--threads", "1", "--checkpoint", "3", "--format", "json", "-o", "model.json",
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        while not Path("model.json.checkpoint").exists():
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(timeout=0.05)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 130, errors
+    said = json.loads(output)
+    assert said["interrupted"]
+    assert 3 <= said["grown"] < 1_000_000
+    assert len(load_ranker("model.json").trees) == said["trees"]
+    assert f"interrupted: model.json is the best model of {said['grown']:,} trees" in errors
+    assert "model.json.checkpoint is kept" in errors
+
+
+def stop_at(monkeypatch, number: int, times: int = 1) -> None:
+    """Let Ctrl-C be pressed during the tree of that number."""
+
+    def press(self, step) -> None:
+        for _ in range(times if step.number == number else 0):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Progress, "__call__", press)
+
+
+def test_the_interrupted_model_is_that_of_fewer_trees(monkeypatch) -> None:
+    assert train("--trees", 4, "--min-docs", 5, "--threads", 1, output="four.json").exit_code == 0
+    stop_at(monkeypatch, 4)
+    assert train(*QUICK).exit_code == 130
+    assert content("model.json")["payload"] == content("four.json")["payload"]
+    assert content("model.json")["training"]["interrupted"] is True
+
+
+def test_a_second_ctrl_c_ends_at_once(monkeypatch) -> None:
+    stop_at(monkeypatch, 4, times=2)
+    assert train(*QUICK).exit_code == 130
+    assert not Path("model.json").exists()
+
+
+def test_ctrl_c_is_as_before_when_training_is_over() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with Interruption():
+        assert signal.getsignal(signal.SIGINT) is not before
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+# ---------------------------------------------------------------- progress
+def test_ten_lines_of_progress_or_none() -> None:
+    options = ("--valid", "d/vali.txt", "--trees", 20, "--min-docs", 5, "--threads", 1)
+    lines = [line for line in train(*options).stderr.splitlines() if line.startswith("gradrank: tree ")]
+    assert [line.split()[2] for line in lines] == [str(number) for number in range(2, 21, 2)]
+    assert all("NDCG@10 0." in line for line in lines)
+    assert train(*options, "--quiet").stderr == ""
+
+
+def test_a_terminal_shows_a_bar(monkeypatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "150")
+    with Progress(quiet=False) as progress:
+        for number, value in ((1, 0.25), (2, 0.5), (3, 0.375)):
+            progress(Step(number, 3, {"valid": {"MAP": value}}, min(number, 2), float(number), ()))
+    assert "3 of 3" in terminal.getvalue()
+    assert "MAP 0.3750 (best MAP 0.5000 at tree 2)" in terminal.getvalue()
+
+
+# ---------------------------------------------------------------- wrong input
+NARROW = "0 qid:1 1:1 2:2\n1 qid:1 1:2 2:1\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--algorithm", "ranknot"), "there is no algorithm 'ranknot'; there are lambdamart, lambdasmart, mart"),
+        (("--objective", "NDGC"), "there is no measure 'NDGC'"),
+        (("--measure", "NDCG@0"), "NDCG"),
+        (("--trees", 0), "trees is 0, expected a whole number of 1 or more"),
+        (("--split", "best"), "split is 'best', expected mse or newton"),
+        (("--algorithm", "lambdasmart"), "lambdasmart starts from a model: give --base MODEL"),
+        (("--algorithm", "mcrank", "--base", "f1"), "mcrank cannot start from a base"),
+        (("--base", "bm25"), "--base is 'bm25': there is no such file, and d/train.txt has no such feature"),
+        (("--base", "d/vali.txt"), "d/vali.txt: is not a model"),
+        (("--base", "other.json"), "other.json: does not fit d/train.txt: "),
+        (("--valid", "nowhere.txt"), "nowhere.txt: there is no such file"),
+        (("--valid", "narrow.txt"), "narrow.txt: has 2 features, d/train.txt has 6 (if its last ones are all 0, "),
+        (("--test", "narrow.txt"), "narrow.txt: has 2 features, d/train.txt has 6"),
+        (("--objective", "NDCG(label=clicks)"), "d/train.txt: there is no label source 'clicks'; this data has"),
+        (("--measure", "CNDCG@3", "--label", "clicks=d/train.clicks.txt", "--valid", "d/vali.txt"),
+         "d/vali.txt: there is no label source 'clicks'"),
+        (("--label", "clicks"), "--label is 'clicks', expected NAME=FILE"),
+        (("--valid", "d/vali.txt", "--valid-label", "clicks"), "--valid-label is 'clicks', expected NAME=FILE"),
+        (("--valid-label", "clicks=x"), "--valid-label gives 'clicks' 1 times, but there are 0 --valid"),
+        (("--label", "label=equal.txt"), "d/train.txt: all labels are 1: there is nothing to learn from"),
+        (("--label", "label=equal.txt", "--algorithm", "mart"), "d/train.txt: all labels are 1"),
+        (("--label", "label=none.txt"), "d/train.txt: no document is judged"),
+        (("--monotone", "f1=up"), "--monotone is 'f1=up', expected FEATURE=1 or FEATURE=-1"),
+        (("--monotone", "f9=1"), "--monotone is 'f9=1', but the training data has no feature 'f9'"),
+        (("--categorical", "f9"), "categorical feature 'f9' is not among the data's features"),
+        (("--lightgbm", "x"), "--lightgbm is 'x', expected KEY=VALUE"),
+    ],
+)  # fmt: skip
+def test_errors(arguments, message) -> None:
+    Path("narrow.txt").write_text(NARROW)
+    Path("equal.txt").write_text("1\n" * 720)
+    Path("none.txt").write_text("\n" * 720)
+    run("train", "--train", "narrow.txt", "--trees", 1, "--min-docs", 1, "--threads", 1, "-o", "other.json")
+    other = json.loads(Path("other.json").read_text())
+    Path("other.json").write_text(json.dumps({**other, "feature_names": ["price", "age"]}))
+    before = sorted(os.listdir())
+    assert error_of(train("--quiet", *arguments)).startswith(message)
+    assert sorted(os.listdir()) == before
+
+
+def test_output_is_checked_before_anything_is_read() -> None:
+    assert error_of(train("--valid", "nowhere.txt", output="no/model.json")).startswith(
+        "no/model.json: cannot be written: No such file or directory"
+    )
+    assert error_of(train("--valid", "nowhere.txt", output="d")) == "d: is a folder, expected a file to write"
+    message = "d/train.txt: is read by this command and cannot be its output as well"
+    assert error_of(train(output="d/train.txt")) == message
+
+
+def test_features_that_a_letor_file_lacks_at_its_end() -> None:
+    Path("narrow.txt").write_text(NARROW)
+    assert train("--valid", "narrow.txt", "--n-features", 6, *QUICK).exit_code == 0
+    assert "--n-features 6" in content("model.json")["training"]["command"]
+
+
+# ---------------------------------------------------------------- score
+@pytest.fixture
+def model() -> str:
+    assert train("--valid", "d/vali.txt", *QUICK).exit_code == 0
+    return "model.json"
+
+
+def numbers(text: str) -> list[float]:
+    return [float(line) for line in text.splitlines()]
+
+
+def test_scores_are_the_rankers_in_the_order_of_the_rows(model) -> None:
+    lines = Path("d/test.txt").read_text().splitlines()
+    # Rows of the first two queries take turns, so that the reader has to regroup them.
+    mixed = [line for pair in zip(lines[:12], lines[12:24], strict=True) for line in pair]
+    Path("mixed.txt").write_text("\n".join(mixed) + "\n")
+    expected = load_ranker(model).score(read_data("d/test.txt"))
+    assert run("score", model, "mixed.txt", "-o", "scores.txt").stdout == ""
+    assert numbers(Path("scores.txt").read_text()) == [expected[i + j] for i in range(12) for j in (0, 12)]
+    for output in ([], ["-o", "-"]):
+        shown = run("score", model, "mixed.txt", "--quiet", *output)
+        assert shown.stdout == Path("scores.txt").read_text()
+
+
+def test_scores_without_labels(model) -> None:
+    pytest.importorskip("pyarrow")
+    data = read_data("d/test.txt")
+    rows = [",".join(["q", *map(repr, row)]) for row in data.X[:5].tolist()]
+    Path("plain.csv").write_text("\n".join([",".join(["qid", *data.feature_names]), *rows]) + "\n")
+    assert numbers(run("score", model, "plain.csv").stdout) == load_ranker(model).score(data)[:5].tolist()
+
+
+def test_lightgbm_and_xgboost_models() -> None:
+    lightgbm = pytest.importorskip("lightgbm")
+    xgboost = pytest.importorskip("xgboost")
+    data, test = read_data("d/train.txt"), read_data("d/test.txt")
+    booster = lightgbm.train(
+        {"objective": "lambdarank", "verbosity": -1, "num_threads": 1, "min_data_in_leaf": 5},
+        lightgbm.Dataset(np.array(data.X), data.label(), group=data.sizes),
+        num_boost_round=5,
+    )
+    booster.save_model("lightgbm.txt")
+    assert (
+        numbers(run("score", "lightgbm.txt", "d/test.txt").stdout) == booster.predict(test.X, raw_score=True).tolist()
+    )
+    matrix = xgboost.DMatrix(np.array(data.X), data.label(), group=data.sizes)
+    other = xgboost.train({"objective": "rank:ndcg", "nthread": 1}, matrix, num_boost_round=5)
+    other.save_model("xgboost.json")
+    expected = other.predict(xgboost.DMatrix(np.array(test.X)), output_margin=True)
+    # XGBoost adds leaf values in float32.
+    assert numbers(run("score", "xgboost.json", "d/test.txt").stdout) == pytest.approx(expected.tolist(), rel=1e-5)
+    for name, source in (("lightgbm.txt", "lightgbm"), ("xgboost.json", "xgboost")):
+        facts = json.loads(run("info", name, "--format", "json").stdout)
+        assert (facts["kind"], facts["trees"], facts["training"]["source"]) == ("trees", 5, source)
+        assert run("importance", name).exit_code == 0
+    assert train(*QUICK, "--base", "lightgbm.txt").exit_code == 0
+    assert load_ranker("model.json").feature_names == data.feature_names
+    assert len(numbers(run("score", "model.json", "d/test.txt").stdout)) == test.n_docs
+
+
+def test_score_errors(model) -> None:
+    Path("narrow.txt").write_text(NARROW)
+    assert error_of(run("score", model, "narrow.txt")).startswith("narrow.txt: has 2 features, the model has 6")
+    Path("wide.txt").write_text("0 qid:1 7:1\n")
+    assert error_of(run("score", model, "wide.txt")) == "wide.txt: has 7 features, the model has 6"
+    half = Path(model).read_bytes()
+    Path("half.json").write_bytes(half[: len(half) // 2])
+    message = "half.json: is not a whole model: its JSON breaks off or is damaged"
+    assert error_of(run("score", "half.json", "d/test.txt", "-o", "scores.txt")) == message
+    assert error_of(run("info", "half.json")) == message
+    assert error_of(run("score", "no.json", "d/test.txt")) == "no.json: there is no such file"
+    assert error_of(run("score", "d/vali.txt", "d/test.txt")).startswith("d/vali.txt: is not a model")
+    assert error_of(run("score", model, "d/test.txt", "-o", "no/s")).startswith("no/s: cannot be written")
+    assert not Path("scores.txt").exists()
+    assert run("score", model, "narrow.txt", "--n-features", 6).exit_code == 0
+
+
+# ---------------------------------------------------------------- info and importance
+def test_info_of_a_model(model) -> None:
+    ranker = load_ranker(model)
+    facts = json.loads(run("info", model, "--format", "json").stdout)
+    assert facts["trees"] == len(ranker.trees)
+    assert facts["features"] == 6
+    assert facts["training"]["learner"] == "LambdaMART"
+    assert facts["training"]["data"] == {"queries": 60, "documents": 720, "features": 6}
+    shown = run("info", model).stdout
+    curve = ranker.training["curves"]["valid"]["NDCG@10"]
+    best = f"{curve[0]:.4f} at step 1, best {max(curve):.4f} at step {len(ranker.trees)}, last {curve[-1]:.4f}"
+    for text in ("LambdaMART", "Lambda(NDCG@10, normalise=log, gap=true)", "version of lightgbm", best):
+        assert text in shown
+    assert shown.endswith(f"command\n{ranker.training['command']}\n")
+
+
+def test_info_of_a_sum_and_of_classes() -> None:
+    train(*QUICK, "--base", "f1", output="sum.json")
+    train(*QUICK, "--algorithm", "mcrank", "--trees", 2, output="classes.json")
+    for name, kind in (("sum.json", "weighted_sum"), ("classes.json", "expected_grade")):
+        assert json.loads(run("info", name, "--format", "json").stdout)["kind"] == kind
+        assert "features used" in run("info", name).stdout
+        assert run("importance", name).exit_code == 0
+
+
+def test_importance_by_gain_and_split(model) -> None:
+    ranker = load_ranker(model)
+    for kind in ("gain", "split"):
+        rows = json.loads(run("importance", model, "--kind", kind, "--format", "json").stdout)
+        assert {row["feature"]: row[kind] for row in rows} == dict(
+            zip(ranker.feature_names, ranker.feature_importance(kind).tolist(), strict=True)
+        )
+        assert [row[kind] for row in rows] == sorted((row[kind] for row in rows), reverse=True)
+        assert sum(row["share"] for row in rows) == pytest.approx(1)
+    assert len(json.loads(run("importance", model, "--top", 2, "--format", "json").stdout)) == 2
+
+
+def test_importance_by_permutation(model) -> None:
+    from gradrank.evaluation.importance import permutation_importance
+    from gradrank.measures import parse_measure
+
+    arguments = ("importance", model, "--kind", "permutation", "--data", "d/test.txt", "--format", "json")
+    rows = json.loads(run(*arguments, "-m", "MAP", "--repeats", 2, "--seed", 3).stdout)
+    data, measure = read_data("d/test.txt"), parse_measure("MAP")
+    found = permutation_importance(load_ranker(model), data, measure, repeats=2, seed=3)
+    assert {row["feature"]: row["drop of MAP"] for row in rows} == dict(
+        zip(data.feature_names, found.mean.tolist(), strict=True)
+    )
+    assert "drop of NDCG@10" in json.loads(run(*arguments).stdout)[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--kind", "permutation"), "--kind permutation needs data to measure on: give --data FILE"),
+        (("--data", "d/test.txt"), "--data and --measure go with --kind permutation, not with gain"),
+        (("--kind", "permutation", "--data", "d/test.txt", "-m", "CNDCG@3"),
+         "d/test.txt: there is no label source 'clicks'"),
+    ],
+)  # fmt: skip
+def test_importance_errors(model, arguments, message) -> None:
+    assert error_of(run("importance", model, *arguments)).startswith(message)
+
+
+def test_importance_of_a_model_without_trees() -> None:
+    from gradrank.models.linear import LinearRanker
+
+    LinearRanker([1.0, 2.0]).save("linear.json")
+    assert "--kind permutation works for all" in error_of(run("importance", "linear.json"))

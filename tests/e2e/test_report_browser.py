@@ -1,0 +1,164 @@
+"""The report in a real browser: no errors, no requests, nothing cut off on a phone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradrank.data.artificial import make_data
+from gradrank.evaluation import compare, evaluate
+from gradrank.measures import parse_measure
+from gradrank.models.trees import Tree, TreeEnsemble
+from gradrank.report import write_report
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="chromium or chromedriver is missing")
+
+LONG_NAME = "runs/" + "a-very-long-file-name-without-any-space_" * 3 + ".txt"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory) -> Path:
+    data = make_data(60, n_docs=10, n_features=30, seed=1)
+    rng = np.random.default_rng(2)
+    truth = data.label().astype(np.float64)
+    systems = {
+        "weak": truth + 3 * rng.standard_normal(data.n_docs),
+        LONG_NAME: truth + rng.standard_normal(data.n_docs),
+        "<script>document.title = 'broken'</script>": truth + 1.2 * rng.standard_normal(data.n_docs),
+    }
+    result = evaluate(data, systems, [parse_measure(name) for name in ("NDCG@10", "MAP", "MRR", "ERR@10")])
+    trees = [
+        Tree.numerical(split_feature=[i], threshold=[0.0], left=[-1], right=[-2], leaf_value=[0.0, 1.0])
+        for i in range(30)
+    ]
+    curve = (0.8 - np.exp(-np.arange(1, 101) / 20) / 2).tolist()
+    model = TreeEnsemble(trees, data.feature_names, training={"curves": {"valid": {"NDCG@10": curve}}, "best": 90})
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(
+        path,
+        title="A report",
+        evaluation=result,
+        comparison=compare(result),
+        models={LONG_NAME: model},
+        data={"test": data},
+        commands=[f"gradrank report test.txt --scores {LONG_NAME} -o report.html"],
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    # Root in a container has no sandbox; the only page that is opened is ours.
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    for argument in ("--disable-background-networking", "--disable-component-update", "--no-first-run"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield driver
+    driver.quit()
+
+
+def show(browser: Any, report: Path, width: int) -> None:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(report.as_uri())
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_loads_without_errors_or_requests(browser, report, width) -> None:
+    for log in ("browser", "performance"):
+        browser.get_log(log)
+    show(browser, report, width)
+    assert browser.get_log("browser") == []
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    requests = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    assert [url for url in requests if not url.startswith("data:")] == [report.as_uri()]
+    assert browser.title == "A report"
+
+
+@pytest.mark.parametrize("width", [320, 400, 1280])
+def test_nothing_is_wider_than_the_window(browser, report, width) -> None:
+    show(browser, report, width)
+    browser.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_headings_tables_and_charts_are_visible(browser, report, width) -> None:
+    show(browser, report, width)
+    for selector, least in (("h1", 1), ("#verdict", 1), ("h2", 6), ("table", 8), (".dot", 9), ("polyline.curve", 1)):
+        found = browser.find_elements("css selector", selector)
+        assert len(found) >= least, selector
+        for element in found:
+            if element.find_elements("xpath", "ancestor::details[not(@open)]"):
+                continue
+            box = element.rect
+            assert element.is_displayed(), selector
+            assert box["width"] > 0, selector
+            assert box["height"] > 0, selector
+
+
+def test_readable_without_scripts(browser, report) -> None:
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        show(browser, report, 1280)
+        assert browser.find_element("id", "verdict").is_displayed()
+        assert len(browser.find_elements("css selector", ".means tbody tr")) == 3
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_columns_sort(browser, report) -> None:
+    show(browser, report, 1280)
+
+    def values() -> list[float]:
+        cells = browser.find_elements("css selector", ".means tbody td:nth-child(2)")
+        return [float(cell.get_attribute("data-value")) for cell in cells]
+
+    given = values()
+    button = browser.find_element("css selector", ".means thead th:nth-child(2) button")
+    button.click()
+    assert values() == sorted(given, reverse=True)
+    button.click()
+    assert values() == sorted(given)
+
+
+def test_text_stands_out_in_light_and_dark(browser, report) -> None:
+    """Contrast of text and its background, by WCAG 2's formula; 4.5 is its level AA."""
+    for scheme in ("light", "dark"):
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        show(browser, report, 1280)
+        page = colour(browser, "body", "backgroundColor")
+        for selector in ("body", "caption", ".better", ".worse", ".equal", "a"):
+            assert contrast(colour(browser, selector, "color"), page) >= 4.5, (scheme, selector)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def colour(browser: Any, selector: str, name: str) -> list[float]:
+    text = browser.execute_script(
+        "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]", selector, name
+    )
+    return [float(part) / 255 for part in text[text.index("(") + 1 : -1].split(",")[:3]]
+
+
+def contrast(one: list[float], other: list[float]) -> float:
+    def luminance(rgb: list[float]) -> float:
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
