@@ -7,7 +7,10 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 # for different types at the same time.
 WORKERS := $(foreach n,1 2,--tx 'popen//env:NUMBA_CACHE_DIR=$(CURDIR)/.venv/numba/$(n)')
 
-.PHONY: help demo test lint bench docs clean clean-cache
+# Two test processes share the cores: threads of LightGBM that wait must sleep, not spin.
+test: export OMP_WAIT_POLICY := passive
+
+.PHONY: help demo test lint bench docs browser clean clean-cache
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,7 +18,7 @@ help: ## show this list
 demo: .venv/.run ## train, compare and report on made-up data
 	$(BIN)/python examples/demo.py
 
-test: lint ## everything a change must pass
+test: lint browser ## everything a change must pass
 	$(BIN)/pytest --dist worksteal $(WORKERS)
 
 lint: .venv/.dev ## style, types and import layers
@@ -23,6 +26,12 @@ lint: .venv/.dev ## style, types and import layers
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+browser: # for the tests of the report; without one they are skipped
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	     && apt-get update -qq && apt-get install -y -qq chromium chromium-driver >/dev/null; } \
+	|| echo "chromium and chromedriver are missing: tests in a browser are skipped"
 
 bench: .venv/.dev ## speed beside that of other tools
 	set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done

@@ -32,19 +32,26 @@ def as_markdown(text: str) -> str:
 
 
 class Markdown(griffe.Extension):
-    """Rewrites every docstring and drops compiled kernels."""
+    """Rewrites every docstring; drops compiled kernels, and methods that only point to the base class."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Called for every object that was found."""
         if obj.docstring is not None:
             obj.docstring.value = as_markdown(obj.docstring.value)
+        if isinstance(obj, griffe.Attribute) and "parameter(" in str(obj.value):
+            # What a measure's parameter means is on the page of measures; its value comes from the convention.
+            obj.value = "..."
 
     def on_members(self, *, obj: griffe.Object, **_: Any) -> None:
         """Called when all members of a module or class are known."""
-        kernels = [
-            name
-            for name, member in obj.members.items()
-            if isinstance(member, griffe.Function) and any("njit" in str(d.value) for d in member.decorators)
-        ]
-        for name in kernels:
-            obj.del_member(name)
+        for name, member in list(obj.members.items()):
+            if isinstance(member, griffe.Function) and (_is_kernel(member) or _points_elsewhere(member)):
+                obj.del_member(name)
+
+
+def _is_kernel(function: griffe.Function) -> bool:
+    return any("njit" in str(decorator.value) for decorator in function.decorators)
+
+
+def _points_elsewhere(function: griffe.Function) -> bool:
+    return function.docstring is not None and function.docstring.value.startswith("See ")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -51,6 +52,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def pages() -> Iterator[tuple[str, str]]:
     """Path and text of every generated page."""
+    yield "getting-started.md", tour_page()
     yield "reference/measures.md", measures_page()
     yield "reference/conventions.md", conventions_page()
     yield "reference/cli.md", command_line_page()
@@ -61,6 +63,16 @@ def pages() -> Iterator[tuple[str, str]]:
 def rooms() -> list[str]:
     """The rooms that hold something."""
     return [room for room in ROOMS if modules(room)]
+
+
+def tour_page() -> str:
+    """The tour of the README, which the tests run."""
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    tour = readme.split("## Five-minute tour\n")[1].split("\n## ")[0]
+    return (
+        "# Getting started\n\nInstall with `pip install .` from a clone, or `pip install '.[all]'`.\n"
+        + tour.replace("<!-- run -->\n", "")
+    )
 
 
 # ---------------------------------------------------------------------- measures
@@ -121,8 +133,7 @@ def conventions_page() -> str:
         "| convention | meaning | measures |",
         "|---|---|---|",
     ]
-    for tool in tools:
-        lines.append(f"| `{tool.name}` | {escaped(tool.summary)} | {', '.join(tool.measures or ('all',))} |")
+    lines += [f"| `{tool.name}` | {escaped(tool.summary)} | {', '.join(tool.measures or ('all',))} |" for tool in tools]
     lines += ["", "## Every measure in every convention", "", "An empty cell: the tool does not have the measure.", ""]
     for kind in REGISTRY.values():
         lines += [
@@ -212,5 +223,3 @@ def shown(value: Any) -> str:
 def escaped(text: str) -> str:
     """Text that means itself in a Markdown table and in HTML."""
     return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
-
-

@@ -44,9 +44,10 @@ def main() -> None:
 
     rows = comparison.rows[::-1]
     for place, row in enumerate(rows):
-        middle, reach = row.test.difference, [[row.test.difference - row.test.low], [row.test.high - row.test.difference]]
+        middle, low, high = row.test.difference, row.test.low, row.test.high
+        reach = [[middle - low], [high - middle]]
         right.errorbar(middle, place, xerr=reach, fmt="o", color=COLOURS[row.system], capsize=3)
-        right.annotate(f"p = {row.p_corrected:.2g}", (row.test.high, place), (6, -3), textcoords="offset points")
+        right.annotate(f"p = {row.p_corrected:.2g}", (high, place), (6, -3), textcoords="offset points")
     right.axvline(0, color="#757575", linewidth=1)
     right.set_yticks(range(len(rows)), [str(row.measure) for row in rows])
     right.set(xlabel="LambdaMART − MART", title="Test data, 95 % intervals, p by Holm", ylim=(-0.6, len(rows) - 0.4))
