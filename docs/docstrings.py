@@ -38,9 +38,6 @@ class Markdown(griffe.Extension):
         """Called for every object that was found."""
         if obj.docstring is not None:
             obj.docstring.value = as_markdown(obj.docstring.value)
-        if isinstance(obj, griffe.Attribute) and "parameter(" in str(obj.value):
-            # What a measure's parameter means is on the page of measures; its value comes from the convention.
-            obj.value = "..."
 
     def on_members(self, *, obj: griffe.Object, **_: Any) -> None:
         """Called when all members of a module or class are known."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from gradrank.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from gradrank.data.formats import read_data as read_data

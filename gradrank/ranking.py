@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
+from gradrank.kernels import njit
 from gradrank.parallel import for_query_blocks
 
 Ties = Literal["file", "average", "pessimistic", "optimistic", "docid"]

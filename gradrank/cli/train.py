@@ -275,7 +275,7 @@ def train(
     _fit(learner, sets["train"], validation, quiet)
     seconds = time.perf_counter() - began
     interrupted = learner.boosted_.interrupted
-    learner.ranker_._training["command"] = command
+    learner.ranker_.remember(command=command)
     learner.ranker_.save(output)
     if interrupted:
         notes.say(f"interrupted: {output} is the best model of {_trees(len(learner.boosted_.steps))}")
@@ -407,13 +407,10 @@ def _check_labels(learner: LambdaMART, data: RankingData, path: Path, *, is_trai
 
 def _fitted_base(ranker: Ranker, base: str | None, data: RankingData, path: Path) -> Ranker:
     """The model to start from, under the training data's feature names if its own only number the features."""
-    from gradrank.models.saved import ranker_from_dict
+    from gradrank.models.saved import under_names_of
 
     try:
-        ranker.score(data.take_queries([0]))
-        if set(ranker.feature_names) <= set(data.feature_names):
-            return ranker
-        return ranker_from_dict({**ranker.to_dict(), "feature_names": list(data.feature_names)})
+        return under_names_of(ranker, data)
     except GradrankError as error:
         raise DataError(f"does not fit {path}: {error}", path=base) from None
 

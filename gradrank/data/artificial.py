@@ -35,12 +35,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import PRIMARY_LABEL, RankingData
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
+from gradrank.kernels import njit
 from gradrank.parallel import for_query_blocks
 
 WEB_CUTS = (0.60, 0.85, 0.95, 0.99)
@@ -132,7 +132,7 @@ def _random_polynomial(n_features: int, n_pairs: int, n_triples: int, rng: np.ra
     )
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _evaluate(
     X: NDArray[np.float32],
     linear: NDArray[np.float64],
@@ -412,7 +412,7 @@ def _click_rates(
     return last_clicks / np.maximum(impressions, 1)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _browse(
     indptr: NDArray[np.int64],
     served: NDArray[np.float64],

@@ -30,12 +30,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from gradrank.data.compressed import read_bytes
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
+from gradrank.kernels import njit
 
 FORMATS = ("jsonl", "csv", "tsv", "pyclick")
 
@@ -229,7 +229,7 @@ def _log_of_lists(
     )
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _match_clicks(
     shown: NDArray[np.int32],
     shown_indptr: NDArray[np.int64],
@@ -287,7 +287,7 @@ def intern(
     return codes, Strings(buffer[source], offsets)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _intern(
     buffer: NDArray[np.uint8],
     starts: NDArray[np.int64],
@@ -413,7 +413,7 @@ def _read_pyclick(buffer: NDArray[np.uint8], path: str | Path) -> ClickLog:
     )
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _scan_pyclick(
     buffer: NDArray[np.uint8],
     query: NDArray[np.int64],
@@ -465,7 +465,7 @@ def _scan_pyclick(
     return count, 0, 0
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _trimmed(
     buffer: NDArray[np.uint8],
     start: int,
@@ -478,7 +478,7 @@ def _trimmed(
     return start, end
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _cut_list(
     buffer: NDArray[np.uint8],
     start: int,
@@ -587,7 +587,7 @@ def read_rows(
     return Rows(buffer, path, columns, starts[:, :count], ends[:, :count])
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _cut_rows(
     buffer: NDArray[np.uint8],
     begin: int,
@@ -641,7 +641,7 @@ def _cut_rows(
     return count, 0, -1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _whole_numbers(
     buffer: NDArray[np.uint8],
     starts: NDArray[np.int64],

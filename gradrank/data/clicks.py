@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from gradrank.data.click_readers import ClickLog, intern, read_rows
@@ -33,6 +32,7 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
 from gradrank.files import replacing
+from gradrank.kernels import njit
 
 METHODS = ("last", "ctr", "debiased")
 
@@ -200,7 +200,7 @@ def _extrapolated(
     return np.where((far > 0) & (far < 1), far, two)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _em_step(
     pair: NDArray[np.int64],
     place: NDArray[np.int64],

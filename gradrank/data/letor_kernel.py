@@ -7,7 +7,6 @@ loop stops at a newline, so nothing is read past the end without a check on each
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from gradrank.data.number_kernel import (
@@ -22,6 +21,7 @@ from gradrank.data.number_kernel import (
     ends_token,
     parse_number,
 )
+from gradrank.kernels import njit
 
 # What is wrong with a line. The kinds of number of number_kernel come first.
 OK = 0
@@ -52,7 +52,7 @@ _EACH_BYTE = np.uint64(0x0101010101010101)
 _EACH_HIGH_BIT = np.uint64(0x8080808080808080)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _next_of(text: NDArray[np.uint8], words: NDArray[np.uint64], position: int, end: int, sign: int) -> int:
     """Position of the first newline or ``sign`` at or after a position, or ``end`` if there is none before it.
 
@@ -82,13 +82,13 @@ def _next_of(text: NDArray[np.uint8], words: NDArray[np.uint64], position: int, 
     return position
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def next_newline(text: NDArray[np.uint8], words: NDArray[np.uint64], position: int, end: int) -> int:
     """Position of the first newline at or after a position, or ``end`` if there is none before it."""
     return int(_next_of(text, words, position, end, 10))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def scan_lines(text: NDArray[np.uint8], words: NDArray[np.uint64], start: int, end: int) -> tuple[int, int, int]:
     """Number of documents, the highest feature index that ends a line, and where the first one starts.
 
@@ -130,14 +130,14 @@ def scan_lines(text: NDArray[np.uint8], words: NDArray[np.uint64], start: int, e
     return rows, highest, first
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _line_end(text: NDArray[np.uint8], position: int) -> int:
     while text[position] != 10:
         position += 1
     return position
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _docid(text: NDArray[np.uint8], position: int) -> tuple[int, int, int]:
     """Start and length of the document id in a comment (0, 0 if none), and the line's end.
 
@@ -180,7 +180,7 @@ def _docid(text: NDArray[np.uint8], position: int) -> tuple[int, int, int]:
         word_length = position - start
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _same(text: NDArray[np.uint8], one: int, other: int, length: int) -> bool:
     offset = 0
     while offset < length and text[one + offset] == text[other + offset]:
@@ -188,7 +188,7 @@ def _same(text: NDArray[np.uint8], one: int, other: int, length: int) -> bool:
     return offset == length
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def parse_lines(
     text: NDArray[np.uint8],
     features: NDArray[np.float32],
@@ -362,7 +362,7 @@ def parse_lines(
     return OK, 0
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def gather(text: NDArray[np.uint8], spans: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """The bytes at the spans (start, length), one after the other, and their lengths."""
     lengths = spans[:, 1].copy()
@@ -376,7 +376,7 @@ def gather(text: NDArray[np.uint8], spans: NDArray[np.int64]) -> tuple[NDArray[n
     return buffer, lengths
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def number_strings(buffer: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     """For each string the number of its value, values numbered as they first appear; and their count."""
     count = len(offsets) - 1

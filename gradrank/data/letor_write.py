@@ -8,7 +8,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from gradrank.data.compressed import open_for_writing
@@ -17,6 +16,7 @@ from gradrank.data.number_kernel import LONGEST_NUMBER, write_float32, write_who
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
+from gradrank.kernels import njit
 from gradrank.parallel import thread_count
 
 _BLOCK_BYTES = 1 << 22
@@ -115,14 +115,14 @@ _BEFORE_DOCID = np.frombuffer(b" #docid = ", dtype=np.uint8)
 _BEFORE_QID = np.frombuffer(b" qid:", dtype=np.uint8)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _copy(out: NDArray[np.uint8], position: int, source: NDArray[np.uint8], start: int, end: int) -> int:
     for offset in range(end - start):
         out[position + offset] = source[start + offset]
     return position + end - start
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _write_lines(
     out: NDArray[np.uint8],
     features: NDArray[np.float32],

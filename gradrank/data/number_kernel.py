@@ -11,8 +11,9 @@ in 10^7 at worst, is reported as :data:`UNCERTAIN` and left to Python.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from gradrank.kernels import njit
 
 # What a token is.
 NUMBER = 0
@@ -39,7 +40,7 @@ COLON = 10
 POINT = 254
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def byte_at(text: NDArray[np.uint8], position: int) -> np.uint8:
     """The byte at a position."""
     # An unsigned index spares the test for positions counted from the end, a third of the hot loops.
@@ -47,19 +48,19 @@ def byte_at(text: NDArray[np.uint8], position: int) -> np.uint8:
     return byte
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def digit_at(text: NDArray[np.uint8], position: int) -> np.uint8:
     """Value of the digit at a position; above 9 if it is none."""
     return np.uint8(text[np.uint64(position)] - 48)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def ends_token(byte: int) -> bool:
     """Whether a byte is a blank, the end of the line, or the start of a comment."""
     return byte == 32 or byte == 9 or byte == 10 or byte == 13 or byte == 35
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _is_word(text: NDArray[np.uint8], position: int, word: NDArray[np.uint8]) -> bool:
     for offset in range(len(word)):
         if text[position + offset] | 0x20 != word[offset]:
@@ -72,7 +73,7 @@ _INF_WORD = np.frombuffer(b"inf", dtype=np.uint8)
 _INFINITY_WORD = np.frombuffer(b"infinity", dtype=np.uint8)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def parse_number(text: NDArray[np.uint8], position: int) -> tuple[float, int, int]:
     """Value, end and kind of the number that starts at a position.
 
@@ -158,7 +159,7 @@ def parse_number(text: NDArray[np.uint8], position: int) -> tuple[float, int, in
     return sign * value, position, NUMBER
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def write_whole(out: NDArray[np.uint8], position: int, value: int) -> int:
     """Write a whole number of 0 or more; gives the position behind it."""
     length = 1
@@ -172,7 +173,7 @@ def write_whole(out: NDArray[np.uint8], position: int, value: int) -> int:
     return position + length
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _shortest(value: float) -> tuple[int, int]:
     """Mantissa and power of ten of the shortest decimal that reads back as this positive float32."""
     wanted = np.float32(value)
@@ -194,7 +195,7 @@ def _shortest(value: float) -> tuple[int, int]:
     return 0, 0
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def write_float32(out: NDArray[np.uint8], position: int, number: np.float32) -> int:
     """Write the shortest decimal that reads back as this float32; gives the position behind it.
 

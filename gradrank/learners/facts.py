@@ -6,10 +6,10 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from gradrank import __version__
 from gradrank.data.ranking_data import RankingData
 from gradrank.learners.boosting import Boosted
 from gradrank.models.ranker import Ranker
+from gradrank.version import __version__
 
 
 def training_facts(learner: Any, train: RankingData, objective: str, measure: str, boosted: Boosted) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from gradrank.learners.grower import TrainingError, TreeSettings
 from gradrank.measures import NDCG, AnyMeasure
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.ranker import Ranker
+from gradrank.models.saved import under_names_of
 from gradrank.models.trees import Tree, TreeEnsemble
 from gradrank.models.weighted_sum import WeightedSum
 from gradrank.objectives import Lambda, Objective, Regression, normalised_by_deviation, parse_objective
@@ -36,7 +37,8 @@ class LambdaMART(RankingEstimator):
     form. ``base`` is a ranker, or the name of a feature, whose scores training starts from (see LambdaSMART).
     ``measure`` chooses the model; unless given it is the objective's. ``split`` and ``step`` are ``newton`` unless
     the objective has no usable second derivative (then least-squares splits and gradient steps). The gradient step
-    goes with λ's divided by their standard deviation in the query, unless the objective says otherwise.
+    goes with λ's divided by their standard deviation in the query, unless the objective says otherwise. Each tree sees
+    70 % of the queries, which helped on all data we tried; ``queries=1`` is the papers' form.
 
     >>> from gradrank.data.artificial import make_splits
     >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
@@ -66,7 +68,7 @@ class LambdaMART(RankingEstimator):
         l2: float = 0.0,
         min_hessian: float = 1e-3,
         features: float = 1.0,
-        queries: float = 1.0,
+        queries: float = 0.7,
         early_stopping: int | None = None,
         monotone: Sequence[int] | None = None,
         categorical: Sequence[int | str] = (),
@@ -153,15 +155,16 @@ class LambdaMART(RankingEstimator):
             ),
         )
 
-    def _base(self) -> Ranker | None:
+    def _base(self, train: RankingData) -> Ranker | None:
         """The ranker that training starts from; a name is a feature whose values are the scores."""
-        return FeatureRanker(self.base) if isinstance(self.base, str) else self.base
+        base = FeatureRanker(self.base) if isinstance(self.base, str) else self.base
+        return None if base is None else under_names_of(base, train)
 
     # ------------------------------------------------------------------ training
     def _fit(self, train: RankingData, valid: Mapping[str, RankingData]) -> Ranker:
         objective = self._objective()
         settings = self._settings(objective)
-        base = self._base()
+        base = self._base(train)
         start, curves, callbacks = self._start(self._run_facts(settings, train, valid, base), train)
         self.boosted_ = boost(
             train,
@@ -228,10 +231,10 @@ class LambdaSMART(LambdaMART):
     WeightedSum(5 features)
     """
 
-    def _base(self) -> Ranker | None:
+    def _base(self, train: RankingData) -> Ranker | None:
         if self.base is None:
             raise TrainingError("LambdaSMART needs a base: a ranker, or the name of a feature that holds scores")
-        return super()._base()
+        return super()._base(train)
 
 
 class MART(LambdaMART):
@@ -253,9 +256,7 @@ class MART(LambdaMART):
 
 
 def _on_top(base: Ranker, trees: TreeEnsemble, train: RankingData, facts: Mapping[str, Any]) -> WeightedSum:
-    missing = [name for name in base.feature_names if name not in train.feature_names]
-    names = (*train.feature_names, *missing)
-    return WeightedSum([(1.0, base), (1.0, trees)], feature_names=names, training=facts)
+    return WeightedSum([(1.0, base), (1.0, trees)], feature_names=train.feature_names, training=facts)
 
 
 def _cut_short(curves: Curves, steps: int) -> Curves:

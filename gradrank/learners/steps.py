@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from gradrank.kernels import njit
 
 StepRule = Literal["newton", "gradient"]
 
@@ -14,7 +15,7 @@ StepRule = Literal["newton", "gradient"]
 _LEAST_CURVATURE = 1e-15
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _leaf_sums(leaf: Any, lambdas: Any, rhos: Any, lambda_sums: Any, rho_sums: Any, counts: Any) -> None:
     for row in range(len(leaf)):
         at = leaf[row]

@@ -50,7 +50,7 @@ class SwapKernels:
 
     ``order[r]`` is the document at rank r, ``rank[i]`` the rank of document i; gains are by document, weights by rank.
     The same source compiles for a ``state`` of double precision (exact) and of single precision (fast). Rows count with
-    unsigned numbers: an index that could be negative, which Python lets count from the end, keeps loops from vectorising.
+    unsigned numbers: an index that could be negative, which Python counts from the end, keeps loops from vectorising.
     """
 
     form: int
@@ -58,8 +58,8 @@ class SwapKernels:
     prepare: Callable[..., None]
     """``prepare(n, order, rank, gain, weight, norm, depth, option, state)`` fills the rows of ``state``."""
     row: Callable[..., None]
-    """``row(i, low, high, n, order, rank, gain, norm, option, state, out)`` fills ``out[j]`` for low ≤ j < high with the
-    change of the measure when documents i and j swap ranks; other entries of ``out`` may be overwritten."""
+    """``row(i, low, high, n, order, rank, gain, norm, option, state, out)`` fills ``out[j]`` for low ≤ j < high with
+    the change of the measure when documents i and j swap ranks; other entries of ``out`` may be overwritten."""
 
 
 # Numbers of the families; see SwapKernels.form.

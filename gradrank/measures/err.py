@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from gradrank.errors import MeasureError
+from gradrank.kernels import njit
 from gradrank.measures.base import EXPECTED_RECIPROCAL_RANK, IntArray, Measure, Prepared, SwapKernels, cut
 from gradrank.measures.parameters import parameter
 from gradrank.measures.position import highest

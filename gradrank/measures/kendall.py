@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from gradrank.kernels import njit
 from gradrank.measures.base import KENDALL, IntArray, Measure, Prepared, SwapKernels
 from gradrank.measures.parameters import parameter
 from gradrank.parallel import for_query_blocks

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from gradrank.kernels import njit
 from gradrank.measures.base import IntArray, Prepared
 from gradrank.measures.parameters import discount_parameter, gain_parameter
 from gradrank.measures.position import PositionMeasure, discounts, graded_gains, highest, spread

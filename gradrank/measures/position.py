@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from gradrank.errors import MeasureError
+from gradrank.kernels import njit
 from gradrank.measures.base import POSITION, FloatArray, IntArray, Measure, SwapKernels
 from gradrank.parallel import for_query_blocks
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from gradrank.kernels import njit
 from gradrank.measures.base import RECIPROCAL_RANK, IntArray, Measure, Prepared, SwapKernels, cut, query_sums, relevant
 from gradrank.measures.parameters import rel_parameter
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.ranking_data import default_feature_names
+from gradrank.kernels import njit
 from gradrank.models.ranker import Matrix, ModelError, Ranker
 from gradrank.parallel import for_query_blocks
 
@@ -84,7 +84,7 @@ def _vector(name: str, values: ArrayLike, length: int | None = None) -> NDArray[
     return vector
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _linear(X: Any, weights: Any, bias: Any, mean: Any, scale: Any, out: Any) -> None:
     for row in range(len(X)):
         total = bias

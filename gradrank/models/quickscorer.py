@@ -29,9 +29,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from gradrank.kernels import njit
 from gradrank.models.tree import (
     CATEGORICAL,
     DEFAULT_LEFT,
@@ -210,7 +210,7 @@ def _all_pieces(trees: TreeArrays) -> tuple[NDArray[Any], ...]:
     return *columns, np.concatenate(values)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _cut(children: Any, leaf_value: Any) -> Any:
     """Cut one tree into pieces; children come after their parents, so one loop up and one loop down suffice."""
     n = len(children)
@@ -301,7 +301,7 @@ def _cut(children: Any, leaf_value: Any) -> Any:
     return node[:at], piece[:at], keep[:at], away_left[:at], values
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _score(
     X: Any,
     start: Any,

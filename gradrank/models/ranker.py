@@ -71,6 +71,10 @@ class Ranker(ABC):
         """Facts about the training: objective, parameters, learning curves, versions."""
         return self._training
 
+    def remember(self, **facts: Any) -> None:
+        """Add to the facts about the training, which are saved with the ranker."""
+        self._training.update(facts)
+
     def score(self, X: Any, *, threads: int | None = None) -> NDArray[np.float64]:
         """Score of each row of ``X``: ranking data, a numpy array, or a pandas or polars frame.
 

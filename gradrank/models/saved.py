@@ -8,7 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from gradrank.models.ranker import FORMAT, VERSION, ModelError, Ranker
+from gradrank.data.ranking_data import RankingData
+from gradrank.models.ranker import FORMAT, VERSION, ModelError, Ranker, feature_matrix
 
 # The one registry: kind in the file -> where its class lives (loaded only when needed).
 RANKERS: dict[str, str] = {
@@ -68,6 +69,22 @@ def ranker_from_dict(value: Any) -> Ranker:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise ModelError(f"holds a damaged ranker of kind {kind!r} ({type(error).__name__}: {error})") from None
+
+
+def under_names_of(ranker: Ranker, data: RankingData) -> Ranker:
+    """The ranker under the data's feature names, if its own only number the features (as LightGBM's and XGBoost's do).
+
+    A ranker that does not fit the data's features is a ModelError.
+
+    >>> from gradrank.models.linear import LinearRanker
+    >>> data = RankingData.from_arrays([[1.0, 2.0]], qid=[1], feature_names=["bm25", "age"])
+    >>> under_names_of(LinearRanker([1.0, 0.5], feature_names=["Column_0", "Column_1"]), data).feature_names
+    ('bm25', 'age')
+    """
+    feature_matrix(data.take_queries([0]), ranker.feature_names)
+    if set(ranker.feature_names) <= set(data.feature_names):
+        return ranker
+    return ranker_from_dict({**ranker.to_dict(), "feature_names": list(data.feature_names)})
 
 
 def _parse(content: bytes) -> Ranker:

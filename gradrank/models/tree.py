@@ -16,9 +16,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from gradrank.kernels import njit
 from gradrank.models.ranker import ModelError
 
 CATEGORICAL = 1
@@ -275,7 +275,7 @@ def _joined(parts: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
     return np.concatenate([np.zeros(0, dtype), *parts]).astype(dtype)
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, inline="always")
 def in_category_set(value: Any, cat_start: Any, cat_words: Any, number: Any) -> Any:
     """Whether the whole part of a value is in a bit set; NaN, negative and huge values are not."""
     if not (value > -1.0 and value < 2147483648.0):
@@ -285,7 +285,7 @@ def in_category_set(value: Any, cat_start: Any, cat_words: Any, number: Any) -> 
     return word < cat_start[number + 1] and (cat_words[word] >> np.uint32(category & 31)) & np.uint32(1) == 1
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, inline="always")
 def goes_left(value: Any, threshold: Any, decision: Any, cat_start: Any, cat_words: Any) -> Any:
     """Which way a value goes at a node."""
     if decision & CATEGORICAL:
@@ -300,7 +300,7 @@ def goes_left(value: Any, threshold: Any, decision: Any, cat_start: Any, cat_wor
     return value <= threshold
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _walk_sum(
     node_start: Any,
     split_feature: Any,
@@ -333,7 +333,7 @@ def _walk_sum(
         out[row] = total
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _walk_leaves(
     node_start: Any,
     split_feature: Any,

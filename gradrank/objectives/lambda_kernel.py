@@ -9,8 +9,8 @@ are one contiguous run, run_end[i]…limit[i], and the loops have no branch.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from gradrank.kernels import njit
 from gradrank.measures.average_precision import ap_prepare, ap_row
 from gradrank.measures.base import (
     AVERAGE_PRECISION,

@@ -21,8 +21,9 @@ def leaf_sums(
     dataset = lightgbm.Dataset(features, data.label(), group=data.sizes, init_score=scores, params=bins)
     # Leaves of less weight make LightGBM fail a check of its own.
     booster = lightgbm.train(
-        {"objective": "lambdarank", "lambdarank_truncation_level": 1000, "num_leaves": data.n_docs, "learning_rate": 1.0,
-         "min_data_in_leaf": 1, "min_sum_hessian_in_leaf": 1e-2, "verbose": -1, "num_threads": 1, **bins, **parameters},
+        {"objective": "lambdarank", "lambdarank_truncation_level": 1000, "num_leaves": data.n_docs,
+         "learning_rate": 1.0, "min_data_in_leaf": 1, "min_sum_hessian_in_leaf": 1e-2, "verbose": -1,
+         "num_threads": 1, **bins, **parameters},
         dataset, 1,
     )  # fmt: skip
     leaf = booster.predict(features, pred_leaf=True).ravel()

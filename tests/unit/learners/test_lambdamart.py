@@ -20,7 +20,7 @@ from gradrank.objectives import Lambda, Regression
 
 SPLITS = make_splits(60, n_docs=12, n_features=6, seed=3)
 TRAIN, VALI, TEST = SPLITS["train"], SPLITS["vali"], SPLITS["test"]
-SMALL: dict[str, Any] = {"trees": 12, "leaves": 5, "min_docs": 5, "rate": 0.2}
+SMALL: dict[str, Any] = {"trees": 12, "leaves": 5, "min_docs": 5, "rate": 0.2, "queries": 1.0}
 
 
 def fitted(**options: Any) -> LambdaMART:
@@ -56,7 +56,10 @@ def test_mse_split_is_the_least_squares_tree_of_scikit_learn() -> None:
     # Few distinct values, so that every cut is a bin boundary for both.
     features = rng.integers(0, 20, (400, 4)).astype(np.float32)
     data = RankingData.from_arrays(features, rng.integers(0, 3, 400) + (features[:, 0] > 9), group=np.full(40, 10))
-    model = LambdaMART(Lambda(NDCG()), split="mse", trees=1, leaves=6, min_docs=10, rate=1.0, step="newton").fit(data)
+    model = LambdaMART(
+        Lambda(NDCG()), split="mse", trees=1, leaves=6, min_docs=10, rate=1.0, step="newton", queries=1.0
+    )
+    model.fit(data)
     lambdas = Lambda(NDCG()).bind(data).gradients(np.zeros(400)).lambdas
     reference = DecisionTreeRegressor(max_leaf_nodes=6, min_samples_leaf=10, random_state=0).fit(features, lambdas)
     ours = assign_leaves(trees_of(model).trees[0], features)
@@ -68,9 +71,9 @@ def test_mse_split_is_the_least_squares_tree_of_scikit_learn() -> None:
 
 def test_mart_with_one_leaf_a_document_is_regression() -> None:
     data = RankingData.from_arrays(np.arange(8.0)[:, None], [3, 1, 4, 1, 5, 9, 2, 6], group=[4, 4])
-    model = MART(trees=1, leaves=8, min_docs=1, rate=1.0, lightgbm={"min_data_in_bin": 1}).fit(data)
+    model = MART(trees=1, leaves=8, min_docs=1, rate=1.0, queries=1.0, lightgbm={"min_data_in_bin": 1}).fit(data)
     np.testing.assert_allclose(model.predict(data.X), data.label(), atol=1e-5)
-    half = MART(trees=1, leaves=8, min_docs=1, rate=0.5, lightgbm={"min_data_in_bin": 1}).fit(data)
+    half = MART(trees=1, leaves=8, min_docs=1, rate=0.5, queries=1.0, lightgbm={"min_data_in_bin": 1}).fit(data)
     np.testing.assert_allclose(half.predict(data.X), (data.label() + data.label().mean()) / 2, atol=1e-5)
 
 
@@ -79,7 +82,7 @@ def test_mcrank_probabilities_fit_the_classes() -> None:
     features = rng.integers(0, 3, (300, 1)).astype(np.float32)
     labels = np.where(rng.random(300) < 0.2, rng.integers(0, 3, 300), features[:, 0])
     data = RankingData.from_arrays(features, labels, group=np.full(30, 10))
-    model = McRank(trees=60, leaves=3, min_docs=1, rate=0.3).fit(data)
+    model = McRank(trees=60, leaves=3, min_docs=1, rate=0.3, queries=1.0).fit(data)
     chances = model.ranker_.probabilities(np.array([[0.0], [1.0], [2.0]]))  # type: ignore[attr-defined]
     for value in range(3):
         observed = [np.mean(labels[features[:, 0] == value] == grade) for grade in range(3)]
@@ -292,6 +295,20 @@ def test_lambdasmart_contains_its_base(tmp_path: Path) -> None:
     inside = leaf == 0
     expected = gradients.lambdas[inside].sum(dtype=float) / gradients.rhos[inside].sum(dtype=float)
     np.testing.assert_allclose(first.leaf_value[0], 0.2 * expected, rtol=1e-4)
+
+
+def test_base_that_only_numbers_its_features_takes_the_datas_names() -> None:
+    import lightgbm
+
+    booster = lightgbm.train({"verbose": -1, "num_leaves": 4}, lightgbm.Dataset(TRAIN.X, TRAIN.label()), 3)
+    named = RankingData.from_arrays(TRAIN.X, TRAIN.label(), group=TRAIN.sizes, feature_names=list("abcdef"))
+    base = TreeEnsemble.from_lightgbm(booster)
+    model = LambdaSMART("NDCG@5", base=base, **SMALL).fit(named)
+    assert model.ranker_.feature_names == tuple("abcdef")
+    gap = model.ranker_.score(named) - booster.predict(TRAIN.X)
+    np.testing.assert_allclose(gap, model.ranker_.parts[1][1].score(TRAIN.X), atol=1e-12)  # type: ignore[attr-defined]
+    with pytest.raises(GradrankError, match="lacks the model's features"):
+        LambdaSMART("NDCG@5", base=LinearRanker([1.0, 1.0], feature_names=["x", "y"]), **SMALL).fit(named)
 
 
 def test_lambdasmart_on_a_score_column() -> None:
