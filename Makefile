@@ -3,10 +3,6 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-# A cache of compiled kernels for each test process: Numba's cache may mix up two processes that compile one function
-# for different types at the same time.
-WORKERS := $(foreach n,1 2,--tx 'popen//env:NUMBA_CACHE_DIR=$(CURDIR)/.venv/numba/$(n)')
-
 # Two test processes share the cores: threads of LightGBM that wait must sleep, not spin.
 test: export OMP_WAIT_POLICY := passive
 
@@ -19,7 +15,7 @@ demo: .venv/.run ## train, compare and report on made-up data
 	$(BIN)/python examples/demo.py
 
 test: lint browser ## everything a change must pass
-	$(BIN)/pytest --dist worksteal $(WORKERS)
+	$(BIN)/pytest -n 2 --dist worksteal
 
 lint: .venv/.dev ## style, types and import layers
 	$(BIN)/ruff check
@@ -43,7 +39,6 @@ clean: clean-cache ## remove everything that can be made again
 	rm -rf .venv build dist site demo *.egg-info .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 clean-cache: ## forget compiled kernels
-	rm -rf .venv/numba
 	find gradrank \( -name '*.nbi' -o -name '*.nbc' \) -delete
 
 .venv/bin/python:

@@ -10,7 +10,15 @@ from pathlib import Path
 
 
 class GradrankError(Exception):
-    """Base of all errors that wrong input, not a fault of gradrank, can cause."""
+    """Base of all errors that wrong input, not a fault of gradrank, can cause.
+
+    >>> from gradrank import parse_measure
+    >>> try:
+    ...     parse_measure("NDGC@10")
+    ... except GradrankError as error:
+    ...     print(str(error)[:45])
+    there is no measure 'NDGC'; did you mean NDCG
+    """
 
 
 class DataError(GradrankError, ValueError):

@@ -44,6 +44,11 @@ class Ranker(ABC):
 
     A subclass says how it scores a matrix of its own features (:meth:`_score`) and how it turns into
     plain numbers and back (:meth:`_payload`, :meth:`_from_payload`); everything else is here.
+
+    >>> from gradrank.models.linear import LinearRanker
+    >>> ranker: Ranker = LinearRanker([2.0, 1.0], feature_names=["a", "b"])
+    >>> ranker.score([[1.0, 0.5]]).tolist()
+    [2.5]
     """
 
     kind: ClassVar[str]
