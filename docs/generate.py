@@ -31,6 +31,7 @@ ROOMS = {
     "errors": "Errors",
     "files": "Files",
     "parallel": "Threads",
+    "kernels": "Kernels",
 }
 
 

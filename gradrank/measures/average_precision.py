@@ -31,8 +31,15 @@ def _values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, we
         total = 0.0
         hits = 0.0
         place = start
+        if len(tie_end) == 0:
+            # Without a branch: whether a document is relevant is what cannot be predicted.
+            for at in range(start, stop):
+                found = gain[order[at]]
+                hits += found
+                total += found * (hits / (at - start + 1))
+            place = stop
         while place < stop:
-            group_end = place + 1 if len(tie_end) == 0 else tie_end[place]
+            group_end = tie_end[place]
             if group_end == place + 1:
                 if gain[order[place]] > 0.0:
                     hits += 1.0

@@ -20,6 +20,8 @@ from gradrank.measures.base import POSITION, FloatArray, IntArray, Measure, Swap
 from gradrank.parallel import for_query_blocks
 
 _LARGEST_EXPONENT = 1000.0
+# 2^label − 1 of the labels that nearly all data has.
+_POWERS = 2.0 ** np.arange(64) - 1.0
 # Up to this many ranks, keeping the largest gains in order is faster than sorting all.
 _SELECTED = 32
 
@@ -96,23 +98,6 @@ def _ideal_sums(first, end, indptr, gain, weight, depth, out):  # type: ignore[n
         out[q] = total
 
 
-@njit(cache=True, nogil=True)
-def _exponential_gains(labels, out):  # type: ignore[no-untyped-def]
-    """2^label − 1; whole labels by a shift, which is much faster than a power. Returns the largest label."""
-    largest = 0.0
-    for row in range(len(labels)):
-        label = labels[row]
-        if label > largest:
-            largest = label
-        if not label > 0.0:
-            out[row] = 0.0
-        elif label < 63.0 and label == np.floor(label):
-            out[row] = np.float64((np.int64(1) << np.int64(label)) - 1)
-        else:
-            out[row] = 2.0 ** np.float64(label) - 1.0
-    return largest
-
-
 @dataclass(frozen=True, repr=False)
 class PositionMeasure(Measure):
     """Base of the measures that are a sum over ranks of gain × weight."""
@@ -144,14 +129,18 @@ def graded_gains(measure: str, labels: NDArray[np.float32], gain: str | tuple[fl
     [0.0, 1.0, 3.0, 0.0, 0.0]
     """
     if gain == "exp2":
-        gains = np.empty(len(labels))
-        largest = _exponential_gains(labels, gains)
+        with np.errstate(invalid="ignore", over="ignore"):
+            whole = labels.astype(np.uint8)
+        if np.array_equal(whole, labels) and int(whole.max(initial=0)) < len(_POWERS):
+            return np.asarray(_POWERS[whole])  # a table is much faster than powers
+        largest = float(np.nanmax(labels)) if not np.isnan(labels).all() else 0.0
         if largest > _LARGEST_EXPONENT:
             raise MeasureError(
                 f"{measure}: label {largest:g} is too large for the gain 2^label − 1; "
                 "use gain=linear or a list of gains"
             )
-        return gains
+        gains = np.exp2(np.where(labels > 0, labels, 0.0).astype(np.float64)) - 1.0
+        return np.asarray(gains)
     level = np.where(labels > 0, labels, 0.0).astype(np.float64)
     if gain == "linear":
         return level
