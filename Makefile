@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-# Two test processes share the cores: threads of LightGBM that wait must sleep, not spin.
-test: export OMP_WAIT_POLICY := passive
+# Threads of LightGBM that wait must sleep, not spin: on cores that others use too, spinning costs many times the work.
+demo test: export OMP_WAIT_POLICY := passive
 
 .PHONY: help demo test lint bench docs browser clean clean-cache
 
