@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 # Several blocks a thread even out queries of unequal cost; below this many documents a thread
 # costs more than it saves.
-_BLOCKS_PER_THREAD = 4
+_BLOCKS_PER_THREAD = 2
 _MIN_DOCUMENTS_PER_BLOCK = 4096
 
 
