@@ -9,21 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, first_fields, load_data, print_table, print_text
+from gradrank.cli.common import Notes, Reading, print_table, print_text
+from gradrank.cli.scores import data_and_scores
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from gradrank.data.ranking_data import RankingData
     from gradrank.evaluation import Evaluation
 
 DEFAULT_MEASURES = ("NDCG@10", "MAP", "MRR")
-
-# Words on a line of TREC's files: query iteration document grade; query Q0 document rank score tag.
-_QRELS_FIELDS = 4
-_RUN_FIELDS = 6
 
 
 def evaluate(
@@ -128,45 +121,6 @@ def _evaluation(
     from gradrank.measures import parse_measure
 
     measures = [parse_measure(name) for name in measure_names or DEFAULT_MEASURES]
-    runs = [name for name in score_files if len(first_fields(name)) == _RUN_FIELDS]
-    if runs and _is_qrels(path):
-        if labels:
-            raise DataError("--label needs one number a row of DATA, but DATA is TREC qrels")
-        data, systems = _trec(path, score_files, notes)
-    else:
-        data = load_data(path, notes, reading, labels)
-        systems = {name: _scores(name, name in runs, data) for name in score_files}
+    data, systems = data_and_scores(path, reading, score_files, labels, notes)
     with notes.working("evaluating"):
         return evaluate_systems(data, systems, measures, weighted=weighted, threads=threads)
-
-
-def _is_qrels(path: Path) -> bool:
-    fields = first_fields(path)
-    return len(fields) == _QRELS_FIELDS and not fields[1].startswith(b"qid:")
-
-
-def _trec(path: Path, run_files: Sequence[str], notes: Notes) -> tuple[RankingData, dict[str, NDArray[np.float64]]]:
-    from gradrank.data.trec import query_coverage, read_qrels, read_run, run_scores, trec_data
-
-    with notes.working(f"reading {path}"):
-        qrels = read_qrels(path)
-        runs = {name: read_run(name) for name in run_files}
-        data = trec_data(qrels, runs)
-    for name, run in runs.items():
-        coverage = query_coverage(qrels, run)
-        if coverage.missing:
-            notes.say(f"{name}: lacks {coverage.missing:,} queries of the qrels; they count as nothing retrieved")
-        if coverage.ignored:
-            notes.say(f"{name}: has {coverage.ignored:,} queries that are not in the qrels; they are left out")
-    return data, {name: run_scores(data, run) for name, run in runs.items()}
-
-
-def _scores(name: str, is_run: bool, data: RankingData) -> NDArray[np.float64]:
-    if is_run:
-        from gradrank.data.trec import read_run, run_scores
-
-        return run_scores(data, read_run(name))
-    from gradrank.data.columns import read_column
-
-    scores: NDArray[np.float64] = data.from_input_order(read_column(name, expected=data.n_docs, allow_neg_inf=True))
-    return scores

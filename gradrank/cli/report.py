@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gradrank.cli import evaluate as evaluating
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, first_fields, load_data
+from gradrank.cli.common import Notes, Reading
+from gradrank.cli.evaluate import DEFAULT_MEASURES
+from gradrank.cli.scores import data_and_scores, is_trec
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def report(
     from gradrank.measures import parse_measure
     from gradrank.report import write_report
 
-    measures = [parse_measure(name) for name in measure or evaluating.DEFAULT_MEASURES]
+    measures = [parse_measure(name) for name in measure or DEFAULT_MEASURES]
     reading = Reading(format_from, missing, zero_based, group)
     held, systems = _systems(data, reading, scores or (), models, label, notes, threads)
     with notes.working("evaluating"):
@@ -131,17 +132,11 @@ def _systems(
     threads: int | None,
 ) -> tuple[RankingData, dict[str, Any]]:
     """The data, and each system's scores: from its file, or by its model."""
-    runs = [name for name in score_files if len(first_fields(name)) == evaluating._RUN_FIELDS]
     scoring = {name: model for name, model in models.items() if name not in score_files}
-    if runs and evaluating._is_qrels(path):
-        if labels:
-            raise DataError("--label needs one number a row of DATA, but DATA is TREC qrels")
-        if scoring:
-            raise DataError(f"--model {next(iter(scoring))} needs features to score, but DATA is TREC qrels")
-        data, systems = evaluating._trec(path, score_files, notes)
-        return data, dict(systems)
-    data = load_data(path, notes, reading, labels)
-    systems = {name: evaluating._scores(name, name in runs, data) for name in score_files}
+    if scoring and is_trec(path, score_files):
+        raise DataError(f"--model {next(iter(scoring))} needs features to score, but DATA is TREC qrels")
+    data, found = data_and_scores(path, reading, score_files, labels, notes)
+    systems: dict[str, Any] = dict(found)
     for name, model in scoring.items():
         with notes.working(f"scoring by {name}"):
             systems[name] = model.score(data, threads=threads)
