@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,7 +19,7 @@ RANKNET, SIGMOID = range(2)
 
 
 @dataclass(frozen=True)
-class PairCost:
+class PairCost(ABC):
     """A cost of o = s_i − s_j; ``force`` is −∂cost/∂o, ``curvature`` is ∂²cost/∂o².
 
     Prints as the options that name it in an objective.
@@ -38,17 +39,17 @@ class PairCost:
         """What is added to o inside the exponential."""
         return 0.0
 
+    @abstractmethod
     def cost(self, o: float) -> float:
         """The cost."""
-        raise NotImplementedError
 
+    @abstractmethod
     def force(self, o: float) -> float:
         """What pushes the pair apart: −∂cost/∂o."""
-        raise NotImplementedError
 
+    @abstractmethod
     def curvature(self, o: float) -> float:
         """The second derivative ∂²cost/∂o²."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
