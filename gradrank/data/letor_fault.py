@@ -66,7 +66,7 @@ def _message(fault: Fault, text: NDArray[np.uint8], limit: int, fixed: bool) -> 
     if code == kernel.LABEL + NO_NUMBER:
         return f"label is {found}, expected a number{binary}"
     if code == kernel.LABEL + NAN:
-        return f"label is {found}; to take it as unjudged, read with missing=True"
+        return f"label is {found}; to take it as unjudged, read with --missing (missing=True in Python)"
     if code == kernel.LABEL + INFINITE:
         return f"label is {found}, expected a finite number"
     if code == kernel.LABEL + TOO_LARGE:
@@ -76,7 +76,9 @@ def _message(fault: Fault, text: NDArray[np.uint8], limit: int, fixed: bool) -> 
             return f"{found} has no value; the line may be cut short"
         return f"the value in {found} is not a number{binary}"
     if code == NAN:
-        return f"the value in {found} is not a number; to take it as missing, read with missing=True"
+        return (
+            f"the value in {found} is not a number; to take it as missing, read with --missing (missing=True in Python)"
+        )
     if code == INFINITE:
         return f"the value in {found} is infinite, expected a finite number"
     if code == TOO_LARGE:
@@ -98,7 +100,8 @@ def _message(fault: Fault, text: NDArray[np.uint8], limit: int, fixed: bool) -> 
     if code == kernel.BAD_INDEX:
         return f"found {found}, expected index:value with a whole number as feature index{binary}"
     if code == kernel.INDEX_ZERO:
-        return f"feature index 0 in {found}, expected 1 or more; if indices start at 0, read with zero_based=True"
+        hint = "if indices start at 0, read with --zero-based (zero_based=True in Python)"
+        return f"feature index 0 in {found}, expected 1 or more; {hint}"
     if code == kernel.INDEX_TOO_LARGE:
         option = "n_features" if fixed else "max_features"
         return f"the feature index in {found} is too high: {option} allows {limit} features"

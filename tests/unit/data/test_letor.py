@@ -233,7 +233,7 @@ class TestErrors:
             ("1_0 qid:1 1:2", "label is '1_0', expected a number"),
             ("0x1 qid:1 1:2", "label is '0x1', expected a number"),
             ("qid:1 1:2", "label is 'qid:1', expected a number"),
-            ("nan qid:1 1:2", "label is 'nan'; to take it as unjudged, read with missing=True"),
+            ("nan qid:1 1:2", "label is 'nan'; to take it as unjudged, read with --missing (missing=True in Python)"),
             ("-inf qid:1 1:2", "label is '-inf', expected a finite number"),
             ("1e39 qid:1 1:2", "label '1e39' is too large for float32"),
             ("1", "there is no query id: found nothing behind the label"),
@@ -254,7 +254,8 @@ class TestErrors:
             ("1 qid:1 qid:2 1:3", "found 'qid:2', expected index:value"),
             (
                 "1 qid:1 0:3",
-                "feature index 0 in '0:3', expected 1 or more; if indices start at 0, read with zero_based",
+                "feature index 0 in '0:3', expected 1 or more; "
+                "if indices start at 0, read with --zero-based (zero_based=True in Python)",
             ),
             ("1 qid:1 00:3", "feature index 0 in '00:3'"),
             ("1 qid:1 100001:3", "the feature index in '100001:3' is too high: max_features allows 100000 features"),
@@ -268,7 +269,11 @@ class TestErrors:
             ("1 qid:1 3:--1", "the value in '3:--1' is not a number"),
             ("1 qid:1 3:.", "the value in '3:.' is not a number"),
             ("1 qid:1 3:1_000", "the value in '3:1_000' is not a number"),
-            ("1 qid:1 3:nan", "the value in '3:nan' is not a number; to take it as missing, read with missing=True"),
+            (
+                "1 qid:1 3:nan",
+                "the value in '3:nan' is not a number; "
+                "to take it as missing, read with --missing (missing=True in Python)",
+            ),
             ("1 qid:1 3:Infinity", "the value in '3:Infinity' is infinite, expected a finite number"),
             ("1 qid:1 3:-1e39", "the value in '3:-1e39' is too large for float32"),
             ("1 qid:1 3:" + "9" * 60, "the value in '3:99999999999999999999999999999999999999…' is too large"),
