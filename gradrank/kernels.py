@@ -2,13 +2,15 @@
 
 Numba's own cache has two faults that bite a tool whose commands run side by side: processes that compile at the same
 time can pick the same file for different code (and crash when they load it), and a kernel is not compiled anew when a
-kernel that it calls, in another file, has changed. Here every access is locked, and the cache belongs to the state of
-all of gradrank's source files.
+kernel that it calls, in another file, has changed. Here every access is locked, and a kernel's cache belongs to the
+contents of its file and of the files that it takes kernels and constants from.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -24,13 +26,41 @@ except ImportError:  # Windows has no such locks; Numba's own behaviour remains
     fcntl = None  # type: ignore[assignment]
 
 _LOCK_NAME = "gradrank.lock"
+_PACKAGE = Path(__file__).parent
+_IMPORT = re.compile(rb"^from (gradrank[\w.]*) import", re.MULTILINE)
 
 
 @cache
-def _source_state() -> tuple[float, int]:
-    """Changes whenever any source file of the package does: latest time of change and total size."""
-    facts = [path.stat() for path in Path(__file__).parent.rglob("*.py")]
-    return max(fact.st_mtime for fact in facts), sum(fact.st_size for fact in facts)
+def _source(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+@cache
+def _imported(path: Path) -> tuple[Path, ...]:
+    """Files of this package that a source file imports from."""
+    modules = [name.decode().split(".") for name in _IMPORT.findall(_source(path))]
+    files = (_PACKAGE.joinpath(*parts[1:]).with_suffix(".py") for parts in modules if len(parts) > 1)
+    return tuple(file for file in files if file.exists())
+
+
+@cache
+def _sources_state(path: Path) -> str:
+    """Changes whenever a source file does that the kernels of ``path`` are made of.
+
+    Imports are followed through files with kernels only: other files give a kernel no more than constants.
+    """
+    found: set[Path] = set()
+    waiting = [path]
+    while waiting:
+        file = waiting.pop()
+        if file not in found:
+            found.add(file)
+            if file == path or b"njit" in _source(file):
+                waiting.extend(_imported(file))
+    digest = hashlib.sha256()
+    for file in sorted(found):
+        digest.update(_source(file))
+    return digest.hexdigest()
 
 
 class _SharedCacheFile(IndexDataCacheFile):  # type: ignore[misc]
@@ -73,7 +103,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         kept = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
         if isinstance(kept, IndexDataCacheFile):
             base = kept._index_name.removesuffix(".nbi")
-            stamp = (kept._source_stamp, _source_state())
+            stamp = _sources_state(Path(function.__code__.co_filename))
             dispatcher._cache._cache_file = _SharedCacheFile(kept._cache_path, base, stamp)
         return dispatcher
 
