@@ -45,15 +45,18 @@ class Ranking:
 
 
 # Up to this length, counting how many scores are higher beats sorting: the loop has no branches and vectorises.
+# Longer lists are merged from runs of it.
 _COUNTING_LENGTH = 256
+ORDER_SCRATCH = _COUNTING_LENGTH
+"""Length of the scratch arrays of order_list_with."""
 
 
 @njit(cache=True, nogil=True)
-def _order_by_counting(scores, rough, count, taken, order):  # type: ignore[no-untyped-def]
-    """Stable descending order of one short list: the place of a score is the number of higher ones."""
-    n = len(scores)
+def _order_by_counting(scores, start, stop, order, rough, count, taken):  # type: ignore[no-untyped-def]
+    """Stable descending order of a short run of a list: the place of a score is the number of higher ones."""
+    n = stop - start
     for i in range(n):
-        rough[i] = scores[i]
+        rough[i] = scores[start + i]
         count[i] = 0
         taken[i] = 0
     for j in range(n):
@@ -62,32 +65,53 @@ def _order_by_counting(scores, rough, count, taken, order):  # type: ignore[no-u
             count[i] += rough[i] < other
     for i in range(n):
         place = count[i]
-        order[place + taken[place]] = i
+        order[start + place + taken[place]] = start + i
         taken[place] += 1
     # Single precision was enough to count with, not to tell neighbours apart: let those sink into place.
-    for i in range(1, n):
+    for i in range(start + 1, stop):
         row = order[i]
         score = scores[row]
         at = i
-        while at > 0 and scores[order[at - 1]] < score:
+        while at > start and scores[order[at - 1]] < score:
             order[at] = order[at - 1]
             at -= 1
         order[at] = row
 
 
 @njit(cache=True, nogil=True)
+def order_list_with(scores, order, rough, count, taken, merged):  # type: ignore[no-untyped-def]
+    """As order_list, with scratch arrays: the first three of ORDER_SCRATCH places, ``merged`` as long as the list."""
+    n = len(scores)
+    for start in range(0, n, _COUNTING_LENGTH):
+        _order_by_counting(scores, start, min(start + _COUNTING_LENGTH, n), order, rough, count, taken)
+    width = _COUNTING_LENGTH
+    while width < n:
+        for start in range(0, n - width, 2 * width):
+            middle = start + width
+            stop = min(middle + width, n)
+            for at in range(start, middle):
+                merged[at] = order[at]
+            left = start
+            right = middle
+            place = start
+            while left < middle:
+                if right < stop and scores[order[right]] > scores[merged[left]]:
+                    order[place] = order[right]
+                    right += 1
+                else:
+                    order[place] = merged[left]
+                    left += 1
+                place += 1
+        width *= 2
+
+
+@njit(cache=True, nogil=True)
 def order_list(scores, order):  # type: ignore[no-untyped-def]
     """Stable descending order of one list of any length, for kernels; ``order`` may be longer than the list."""
-    n = len(scores)
-    if n <= _COUNTING_LENGTH:
-        rough = np.empty(n, np.float32)
-        count = np.empty(n, np.int32)
-        taken = np.empty(n, np.int32)
-        _order_by_counting(scores, rough, count, taken, order)
-    else:
-        longer = np.argsort(-scores, kind="mergesort")
-        for r in range(n):
-            order[r] = longer[r]
+    rough = np.empty(_COUNTING_LENGTH, np.float32)
+    count = np.empty(_COUNTING_LENGTH, np.int32)
+    taken = np.empty(_COUNTING_LENGTH, np.int32)
+    order_list_with(scores, order, rough, count, taken, np.empty(len(scores), np.int64))
 
 
 @njit(cache=True, nogil=True)
@@ -97,13 +121,17 @@ def _rank_kernel(first, end, indptr, scores, before, order, tie_end, retrieved, 
         longest = max(longest, indptr[q + 1] - indptr[q])
     local = np.empty(longest, np.int64)
     standing = np.empty(longest, np.float64)
+    rough = np.empty(ORDER_SCRATCH, np.float32)
+    count = np.empty(ORDER_SCRATCH, np.int32)
+    taken = np.empty(ORDER_SCRATCH, np.int32)
+    merged = np.empty(longest, np.int64)
     for q in range(first, end):
         start = indptr[q]
         stop = indptr[q + 1]
         n = stop - start
         for r in range(n):
             standing[r] = scores[before[start + r]] if len(before) else scores[start + r]
-        order_list(standing[:n], local)
+        order_list_with(standing[:n], local, rough, count, taken, merged)
         for r in range(n):
             order[start + r] = before[start + local[r]] if len(before) else start + local[r]
         found = n

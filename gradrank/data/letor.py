@@ -246,7 +246,7 @@ def _parse_part(
     fault = _settle(uncertain[:n_uncertain], chunk, features, labels)
     if fault is not None:
         faults.append(Fault(fault.code, start + fault.offset))
-    qid = kernel.gather(chunk, runs[:n_runs, 1:])
+    qid = kernel.gather(chunk, np.ascontiguousarray(runs[:n_runs, 1:]))
     docid = kernel.gather(chunk, docids[:rows])
     for (buffer, lengths), spans in ((qid, runs[:n_runs, 1:]), (docid, docids)):
         bad = _first_not_utf8(buffer, lengths)

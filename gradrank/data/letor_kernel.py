@@ -85,7 +85,7 @@ def _next_of(text: NDArray[np.uint8], words: NDArray[np.uint64], position: int, 
 @njit(cache=True, nogil=True)
 def next_newline(text: NDArray[np.uint8], words: NDArray[np.uint64], position: int, end: int) -> int:
     """Position of the first newline at or after a position, or ``end`` if there is none before it."""
-    return int(_next_of(text, words, position, end, 10))
+    return int(_next_of(text, words, position, end, np.int64(10)))
 
 
 @njit(cache=True, nogil=True)
@@ -104,7 +104,7 @@ def scan_lines(text: NDArray[np.uint8], words: NDArray[np.uint64], start: int, e
             position += 1
         if position == end:
             break
-        stop = _next_of(text, words, position, end, 35)
+        stop = _next_of(text, words, position, end, np.int64(35))
         if stop > position:
             rows += 1
             if first < 0:
@@ -125,7 +125,7 @@ def scan_lines(text: NDArray[np.uint8], words: NDArray[np.uint64], start: int, e
                 if power > 1 and (text[back] == 32 or text[back] == 9):
                     highest = max(highest, index)
         if stop < end and text[stop] == 35:
-            stop = _next_of(text, words, stop, end, 10)
+            stop = _next_of(text, words, stop, end, np.int64(10))
         position = stop + 1
     return rows, highest, first
 

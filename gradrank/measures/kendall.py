@@ -13,6 +13,7 @@ from gradrank.kernels import njit
 from gradrank.measures.base import KENDALL, IntArray, Measure, Prepared, SwapKernels
 from gradrank.measures.parameters import parameter
 from gradrank.parallel import for_query_blocks
+from gradrank.ranking import order_list
 
 _VARIANTS = ("pairs", "a", "b")
 
@@ -40,25 +41,40 @@ def _below(tree, level):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _levels(first, end, indptr, labels, level, pairs, all_pairs):  # type: ignore[no-untyped-def]
     """Number the distinct labels of each query from 0 (unjudged = −1); count pairs of different labels."""
+    longest = 1
+    for q in range(first, end):
+        longest = max(longest, indptr[q + 1] - indptr[q])
+    judged = np.empty(longest)
+    counts = np.empty(longest)
+    order = np.empty(longest, np.int64)
+    number = np.empty(longest, np.int64)
     for q in range(first, end):
         start = indptr[q]
         stop = indptr[q + 1]
-        ordered = np.sort(labels[start:stop])  # NaN comes last
         n = 0
-        while n < stop - start and not np.isnan(ordered[n]):
-            n += 1
-        distinct = np.unique(ordered[:n])
-        counts = np.zeros(len(distinct))
+        for row in range(start, stop):
+            if not np.isnan(labels[row]):
+                judged[n] = labels[row]
+                n += 1
+        order_list(judged[:n], order)
+        distinct = 0
+        counts[0] = 0.0
+        for r in range(n - 1, -1, -1):
+            if r < n - 1 and judged[order[r]] != judged[order[r + 1]]:
+                distinct += 1
+                counts[distinct] = 0.0
+            counts[distinct] += 1.0
+            number[order[r]] = distinct
+        n = 0
         for row in range(start, stop):
             if np.isnan(labels[row]):
                 level[row] = -1.0
             else:
-                at = np.searchsorted(distinct, labels[row])
-                level[row] = at
-                counts[at] += 1.0
+                level[row] = number[n]
+                n += 1
         total = n * (n - 1) / 2.0
         all_pairs[q] = total
-        for at in range(len(distinct)):
+        for at in range(distinct + 1):
             total -= counts[at] * (counts[at] - 1.0) / 2.0
         pairs[q] = total
 

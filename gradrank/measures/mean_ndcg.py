@@ -13,6 +13,7 @@ from gradrank.measures.base import IntArray, Prepared
 from gradrank.measures.parameters import discount_parameter, gain_parameter
 from gradrank.measures.position import PositionMeasure, discounts, graded_gains, highest, spread
 from gradrank.parallel import for_query_blocks
+from gradrank.ranking import order_list
 
 
 @njit(cache=True, nogil=True)
@@ -20,10 +21,11 @@ def _mean_weights(first, end, indptr, gain, discount, weight):  # type: ignore[n
     for q in range(first, end):
         start = indptr[q]
         n = indptr[q + 1] - start
-        ideal = np.sort(gain[start : start + n])[::-1]
+        ideal = np.empty(n, np.int64)
+        order_list(gain[start : start + n], ideal)
         ideal_sum = 0.0
         for r in range(n):
-            ideal_sum += ideal[r] * discount[start + r]
+            ideal_sum += gain[start + ideal[r]] * discount[start + r]
             weight[start + r] = 1.0 / (n * ideal_sum) if ideal_sum > 0.0 else 0.0
         # Rank r takes part in every cut-off from r on.
         share = 0.0

@@ -18,6 +18,7 @@ from gradrank.errors import MeasureError
 from gradrank.kernels import njit
 from gradrank.measures.base import POSITION, FloatArray, IntArray, Measure, SwapKernels
 from gradrank.parallel import for_query_blocks
+from gradrank.ranking import order_list
 
 _LARGEST_EXPONENT = 1000.0
 # 2^label − 1 of the labels that nearly all data has.
@@ -80,7 +81,8 @@ def _ideal_sums(first, end, indptr, gain, weight, depth, out):  # type: ignore[n
         if depth[q] <= _SELECTED:
             # Few ranks count: keep only the largest gains, in order.
             last = depth[q] - 1
-            best[: last + 1] = 0.0
+            for r in range(depth[q]):
+                best[r] = 0.0
             for row in range(start, indptr[q + 1]):
                 worth = gain[row]
                 if worth > best[last]:
@@ -92,9 +94,10 @@ def _ideal_sums(first, end, indptr, gain, weight, depth, out):  # type: ignore[n
             for r in range(depth[q]):
                 total += best[r] * weight[start + r]
         else:
-            ideal = np.sort(gain[start : indptr[q + 1]])[::-1]
+            order = np.empty(indptr[q + 1] - start, np.int64)
+            order_list(gain[start : indptr[q + 1]], order)
             for r in range(depth[q]):
-                total += ideal[r] * weight[start + r]
+                total += gain[start + order[r]] * weight[start + r]
         out[q] = total
 
 

@@ -1,6 +1,6 @@
 """Objectives: pair costs, λ-gradients for any measure, pointwise targets."""
 
-from gradrank.objectives.costs import COSTS, ObjectiveError, PairCost, RankNet, Sigmoid
+from gradrank.objectives.costs import COSTS, ObjectiveError, PairCost, Printed, RankNet, Sigmoid
 from gradrank.objectives.lambda_gradient import Lambda
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 from gradrank.objectives.pointwise import Regression
@@ -16,6 +16,7 @@ __all__ = [
     "Objective",
     "ObjectiveError",
     "PairCost",
+    "Printed",
     "RankNet",
     "Regression",
     "Scheduled",

@@ -15,7 +15,7 @@ class ObjectiveError(GradrankError, ValueError):
 
 
 # Numbers of the costs, for the kernel that switches on them.
-RANKNET, SIGMOID = range(2)
+RANKNET, SIGMOID, PRINTED = range(3)
 
 
 @dataclass(frozen=True)
@@ -134,5 +134,37 @@ class Sigmoid(PairCost):
         return "cost=sigmoid" if self.mu == 0.0 else f"cost=sigmoid, mu={self.mu:g}"
 
 
-COSTS: dict[str, type[PairCost]] = {"ranknet": RankNet, "sigmoid": Sigmoid}
+@dataclass(frozen=True)
+class Printed(PairCost):
+    """The weight that Svore et al. (2011) print in their eq. 10: the force log(1 + e^{−o}), RankNet's cost itself.
+
+    RankNet's derivative, which the other papers use, never exceeds 1; this force grows with how wrong a pair is. It is
+    the derivative of the cost −Li₂(−e^{−o}), whose second derivative is 1/(1 + e^{o}).
+
+    >>> round(Printed().force(0.0), 4), Printed().curvature(0.0)
+    (0.6931, 0.5)
+    """
+
+    code: ClassVar[int] = PRINTED
+    usable_curvature: ClassVar[bool] = True
+
+    def cost(self, o: float) -> float:
+        """−Li₂(−e^{−o}) = ∫_o^∞ log(1 + e^{−t}) dt."""
+        from scipy.special import spence
+
+        return -float(spence(1.0 + math.exp(-o)))
+
+    def force(self, o: float) -> float:
+        """log(1 + e^{−o})."""
+        return math.log1p(math.exp(-o))
+
+    def curvature(self, o: float) -> float:
+        """1/(1 + e^{o})."""
+        return 1.0 / (1.0 + math.exp(o))
+
+    def __str__(self) -> str:
+        return "cost=printed"
+
+
+COSTS: dict[str, type[PairCost]] = {"ranknet": RankNet, "sigmoid": Sigmoid, "printed": Printed}
 """The one list of pair costs, by name."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.measures import AnyMeasure, Measure
 from gradrank.objectives.costs import ObjectiveError, PairCost, RankNet
-from gradrank.objectives.lambda_kernel import NORM_DEVIATION, NORM_LOG, NORM_NONE, lambda_block
+from gradrank.objectives.lambda_kernel import COST_CHOICE, FAMILIES, NORM_DEVIATION, NORM_LOG, NORM_NONE, lambda_block
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 from gradrank.parallel import for_query_blocks
 from gradrank.ranking import order_within_queries
@@ -177,9 +177,10 @@ class BoundLambda(BoundObjective):
         def work(first: int, end: int) -> None:
             lambda_block(
                 first, end, self._indptr, scores, self._layout, self._run_end, self._limit, self._shuffle, self._gain,
-                self._weight, self._norm, self._depth, self._active, self._query_weight, swap.form, self._option,
-                objective.cost.code, objective.cost.slope, objective.cost.shift, objective.pairs == "misranked",
+                self._weight, self._norm, self._depth, self._active, self._query_weight, self._option,
+                objective.cost.slope, objective.cost.shift, objective.pairs == "misranked",
                 truncation, NORMALISATIONS[objective.normalise], objective.gap, count_pairs, lambdas, rhos, pairs,
+                *FAMILIES[swap.form], *COST_CHOICE[objective.cost.code],
             )  # fmt: skip
 
         for_query_blocks(work, self._indptr, self._threads)

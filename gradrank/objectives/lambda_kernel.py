@@ -1,9 +1,10 @@
 """The loop over pairs, for any measure and any pair cost.
 
 A row at a time: the measure fills one document's swap deltas against all worse documents into a scratch row, then the
-cost turns the row into forces. Both switch outside the inner loops, which therefore vectorise. Documents are laid
-out by descending gain (within the classes of documents that may be paired), so that the worse partners of document i
-are one contiguous run, run_end[i]…limit[i], and the loops have no branch.
+cost turns the row into forces. Both switch outside the inner loops, which therefore vectorise. Which family of
+measures it is decides the kernel's types, so that only that family's code is compiled. Documents are laid out by
+descending gain (within the classes of documents that may be paired), so that the worse partners of document i are one
+contiguous run, run_end[i]…limit[i], and the loops have no branch.
 """
 
 from __future__ import annotations
@@ -26,9 +27,15 @@ from gradrank.measures.err import err_prepare, err_row
 from gradrank.measures.kendall import kendall_prepare, kendall_row
 from gradrank.measures.position import position_prepare, position_row
 from gradrank.measures.reciprocal_rank import rr_prepare, rr_row
-from gradrank.objectives.costs import RANKNET
-from gradrank.ranking import order_list
+from gradrank.objectives.costs import PRINTED, RANKNET, SIGMOID
+from gradrank.ranking import ORDER_SCRATCH, order_list_with
 
+# Which of lambda_block's last arguments is given, by family of measures and by cost. Numba drops the branches of
+# arguments that are None before it compiles anything.
+_FORMS = (POSITION, AVERAGE_PRECISION, RECIPROCAL_RANK, EXPECTED_RECIPROCAL_RANK, KENDALL, BPREF)
+FAMILIES = {form: tuple(True if form == other else None for other in _FORMS) for form in _FORMS}
+_COSTS = (RANKNET, SIGMOID, PRINTED)
+COST_CHOICE = {cost: tuple(True if cost == other else None for other in _COSTS) for cost in _COSTS}
 NORM_NONE, NORM_LOG, NORM_DEVIATION = range(3)
 # e^±40 and its products stay finite in single precision; beyond it a force is 0 or 1 anyway.
 _LARGEST_EXPONENT = 40.0
@@ -72,6 +79,23 @@ def _sigmoid_row(low, high, own, shift, deltas, powers, lambdas, rhos):  # type:
     return own_lambda, own_rho
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _printed_row(low, high, own, deltas, powers, lambdas, rhos):  # type: ignore[no-untyped-def]
+    """As _ranknet_row, with RankNet's cost in the place of its derivative."""
+    own_lambda = np.float32(0.0)
+    own_rho = np.float32(0.0)
+    for j in range(np.uint64(low), np.uint64(high)):
+        ratio = powers[j] / own
+        size = abs(deltas[j])
+        force = size * np.log1p(ratio)
+        bend = size * (ratio / (np.float32(1.0) + ratio))
+        lambdas[j] -= force
+        rhos[j] += bend
+        own_lambda += force
+        own_rho += bend
+    return own_lambda, own_rho
+
+
 @njit(cache=True, nogil=True)
 def _changed(low, high, lambdas, before):  # type: ignore[no-untyped-def]
     """How many of a run of λ's have changed: the pairs that had an effect."""
@@ -85,9 +109,10 @@ def _changed(low, high, lambdas, before):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True, fastmath=_SUM_IN_ANY_ORDER, error_model="numpy")
 def lambda_block(  # type: ignore[no-untyped-def]
     first, end, indptr, scores, layout, run_end, limit, shuffle, gain, weight, norm, depth, active, query_weight,
-    form, option, cost, slope, shift, misranked, truncation, normalise, gap_scaled, count, lambdas_out, rhos_out, pairs,
+    option, slope, shift, misranked, truncation, normalise, gap_scaled, count, lambdas_out, rhos_out, pairs,
+    position, average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref, ranknet, sigmoid, printed,
 ):  # fmt: skip
-    """λ and ρ of the queries first…end."""
+    """λ and ρ of the queries first…end; the last arguments are one of FAMILIES and one of COST_CHOICE."""
     longest = 2
     for q in range(first, end):
         longest = max(longest, indptr[q + 1] - indptr[q])
@@ -95,6 +120,10 @@ def lambda_block(  # type: ignore[no-untyped-def]
     shuffled = np.empty(longest)
     order = np.empty(longest, np.int64)
     rank = np.empty(longest, np.int64)
+    rough = np.empty(ORDER_SCRATCH, np.float32)
+    count_above = np.empty(ORDER_SCRATCH, np.int32)
+    taken = np.empty(ORDER_SCRATCH, np.int32)
+    merged = np.empty(longest, np.int64)
     standing = np.empty(longest, np.float32)
     powers = np.empty(longest, np.float32)
     deltas = np.empty(longest, np.float32)
@@ -121,7 +150,7 @@ def lambda_block(  # type: ignore[no-untyped-def]
         # Tied documents stand in a seeded random order: the layout is sorted by label.
         for i in range(n):
             shuffled[i] = score[shuffle[start + i]]
-        order_list(shuffled[:n], order)
+        order_list_with(shuffled[:n], order, rough, count_above, taken, merged)
         for r in range(n):
             i = shuffle[start + order[r]]
             order[r] = i
@@ -137,17 +166,17 @@ def lambda_block(  # type: ignore[no-untyped-def]
         own_weight = weight[start : start + n] if len(weight) else weight
         query_norm = norm[q]
         query_depth = depth[q]
-        if form == POSITION:
+        if position is not None:
             position_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, fast)
-        elif form == AVERAGE_PRECISION:
+        elif average_precision is not None:
             ap_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
-        elif form == RECIPROCAL_RANK:
+        elif reciprocal_rank is not None:
             rr_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
-        elif form == EXPECTED_RECIPROCAL_RANK:
+        elif expected_reciprocal_rank is not None:
             err_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
-        elif form == KENDALL:
+        elif kendall is not None:
             kendall_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
-        elif form == BPREF:
+        elif bpref is not None:
             bpref_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
         total = 0.0
         for i in range(n):
@@ -155,17 +184,17 @@ def lambda_block(  # type: ignore[no-untyped-def]
             high = limit[start + i]
             if low >= high:
                 continue
-            if form == POSITION:
+            if position is not None:
                 position_row(i, low, high, n, order, rank, own_gain, query_norm, option, fast, deltas)
-            elif form == AVERAGE_PRECISION:
+            elif average_precision is not None:
                 ap_row(i, low, high, n, order, rank, own_gain, query_norm, option, exact, deltas)
-            elif form == RECIPROCAL_RANK:
+            elif reciprocal_rank is not None:
                 rr_row(i, low, high, n, order, rank, own_gain, query_norm, option, exact, deltas)
-            elif form == EXPECTED_RECIPROCAL_RANK:
+            elif expected_reciprocal_rank is not None:
                 err_row(i, low, high, n, order, rank, own_gain, query_norm, option, exact, deltas)
-            elif form == KENDALL:
+            elif kendall is not None:
                 kendall_row(i, low, high, n, order, rank, own_gain, query_norm, option, exact, deltas)
-            elif form == BPREF:
+            elif bpref is not None:
                 bpref_row(i, low, high, n, order, rank, own_gain, query_norm, option, exact, deltas)
             place = rank[i]
             if misranked:
@@ -181,11 +210,16 @@ def lambda_block(  # type: ignore[no-untyped-def]
                 for j in range(np.uint64(low), np.uint64(high)):
                     deltas[j] /= _GAP_FLOOR + abs(own_standing - standing[j])
             if count:
-                before[low:high] = lambdas[low:high]
-            if cost == RANKNET:
+                for j in range(np.uint64(low), np.uint64(high)):
+                    before[j] = lambdas[j]
+            pushed = np.float32(0.0)
+            bent = np.float32(0.0)
+            if ranknet is not None:
                 pushed, bent = _ranknet_row(low, high, powers[i], force_scale, deltas, powers, lambdas, rhos)
-            else:
+            elif sigmoid is not None:
                 pushed, bent = _sigmoid_row(low, high, powers[i], e_shift, deltas, powers, lambdas, rhos)
+            elif printed is not None:
+                pushed, bent = _printed_row(low, high, powers[i], deltas, powers, lambdas, rhos)
             lambdas[i] += pushed
             rhos[i] += bent
             total += pushed

@@ -102,3 +102,11 @@ def test_scores_are_checked() -> None:
     with pytest.raises(DataError, match="not a number"):
         check_scores(np.array(["a"]), 1)  # type: ignore[arg-type]
     assert check_scores(np.array([1, 2], dtype=np.int32), 2).dtype == np.float64
+
+
+@pytest.mark.parametrize("length", [255, 256, 257, 511, 512, 513, 768, 2000])
+@pytest.mark.parametrize("levels", [3, 10**9])
+def test_lists_of_any_length_are_sorted_stably(length: int, levels: int) -> None:
+    scores = np.random.default_rng(length).integers(0, levels, length) / 7.0
+    order = rank(scores, np.array([0, length]), ties="file").order
+    np.testing.assert_array_equal(order, np.argsort(-scores, kind="stable"))

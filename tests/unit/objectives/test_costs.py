@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradrank.objectives import COSTS, ObjectiveError, PairCost, RankNet, Sigmoid
+from gradrank.objectives import COSTS, ObjectiveError, PairCost, Printed, RankNet, Sigmoid
 
-VARIANTS = [RankNet(), RankNet(sigma=2.5), Sigmoid(), Sigmoid(mu=1.5), Sigmoid(mu=-0.7)]
+VARIANTS = [RankNet(), RankNet(sigma=2.5), Sigmoid(), Sigmoid(mu=1.5), Sigmoid(mu=-0.7), Printed()]
 
 
 def test_every_cost_has_a_variant_here() -> None:

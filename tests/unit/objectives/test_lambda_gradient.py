@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gradrank.data import RankingData
 from gradrank.errors import GradrankError
 from gradrank.measures import NDCG, REGISTRY, Measure, parse_measure
-from gradrank.objectives import Lambda, RankNet, Sigmoid
+from gradrank.objectives import Lambda, Printed, RankNet, Sigmoid
 
 TARGETS = ["NDCG", "NDCG@3", "DCG@5", "MeanNDCG", "MAP", "MAP(rel=2)@4", "MRR", "MRR(rel=2)@3", "WTA", "P@3",
            "Recall@3", "RBP", "ERR", "ERR@3", "CNDCG@4", "KappaNDCG@3", "KappaERR", "KendallTau", "Bpref"]  # fmt: skip
@@ -90,6 +90,7 @@ OPTIONS = [
     {},
     {"cost": RankNet(sigma=1.7)},
     {"cost": Sigmoid(mu=0.5)},
+    {"cost": Printed()},
     {"pairs": "misranked"},
     {"truncation": 2},
     {"normalise": "log"},
