@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,6 +19,8 @@ from gradrank.parallel import thread_count
 # Gradients are rounded to so many levels: what LightGBM's single bytes hold. Its sums have 32 bits.
 _LEVELS = 126
 _LARGEST_SUM = 2**31 - 1
+# A thread with less to do costs more than it saves; trees are the same for any number of threads.
+_VALUES_PER_THREAD = 250_000
 
 
 class TrainingError(GradrankError, ValueError):
@@ -85,6 +88,9 @@ class TreeGrower:
         threads: int | None,
         share_binning: TreeGrower | None = None,
     ) -> None:
+        # Threads that wait for each other by spinning cost a busy machine many times what they save. This is read when
+        # LightGBM is loaded.
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
         import lightgbm
 
         self._split = split
@@ -173,7 +179,7 @@ def _parameters(
         "deterministic": True,
         "force_col_wise": True,
         "seed": seed % (2**31 - 1),
-        "num_threads": thread_count(threads),
+        "num_threads": min(thread_count(threads), max(1, data.X.size // _VALUES_PER_THREAD)),
         "verbosity": -1,
         "feature_pre_filter": False,
         # We keep scores ourselves.
