@@ -25,8 +25,13 @@ ROOMS = {
     "measures": "Measures",
     "objectives": "Objectives",
     "models": "Models",
+    "combine": "Combination",
     "learners": "Learners",
+    "optimality": "Local optimality",
     "evaluation": "Evaluation",
+    "portfolio": "Portfolios and adaptation",
+    "labeling": "Labeling",
+    "experiments": "Experiments",
     "report": "Report",
     "errors": "Errors",
     "files": "Files",
@@ -170,10 +175,22 @@ def command_line_page() -> str:
         "| command | |",
         "|---|---|",
     ]
-    lines += [f"| [`{name}`](#{name}) | {summary(command)} |" for name, command in group.commands.items()]
-    for name, command in group.commands.items():
+    commands = list(all_commands(group))
+    lines += [f"| [`{name}`](#{name.replace(' ', '-')}) | {summary(command)} |" for name, command in commands]
+    for name, command in commands:
         lines += ["", f"## {name}", "", escaped(command.help or ""), "", *usage(name, command)]
     return "\n".join(lines) + "\n"
+
+
+def all_commands(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Name and command, those of groups of commands included; hidden ones are left out."""
+    for name, command in group.commands.items():
+        if command.hidden:
+            continue
+        if hasattr(command, "commands"):
+            yield from all_commands(command, f"{prefix}{name} ")
+        else:
+            yield f"{prefix}{name}", command
 
 
 def summary(command: Any) -> str:

@@ -222,7 +222,7 @@ def lambda_block(  # type: ignore[no-untyped-def]
                 pushed, bent = _printed_row(low, high, powers[i], deltas, powers, lambdas, rhos)
             lambdas[i] += pushed
             rhos[i] += bent
-            total += pushed
+            total += float(pushed)
             if count:
                 pairs[q] += _changed(low, high, lambdas, before)
         scale = query_weight[q] * slope

@@ -58,6 +58,9 @@ def test_commands_of_the_pages_exist(page: Path) -> None:
             if words[:1] != ["gradrank"]:
                 continue
             command = group.commands[words[1]]
+            while hasattr(command, "commands"):
+                words = words[1:]
+                command = command.commands[words[1]]
             known = {spelling for item in command.params for spelling in (*item.opts, *item.secondary_opts)}
             used = {word for word in words[2:] if re.fullmatch(r"--?[a-z][a-z-]*", word)}
             assert used <= known, line

@@ -1,0 +1,229 @@
+"""Weights for a sum of many rankers: exact search one weight at a time, or Powell's method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gradrank.combine.optimal import Combiner, scores_of
+from gradrank.combine.path import FloatArray
+from gradrank.data.ranking_data import RankingData
+from gradrank.errors import DataError
+from gradrank.measures import AnyMeasure
+from gradrank.models.ranker import Ranker
+from gradrank.models.saved import under_names_of
+from gradrank.models.weighted_sum import WeightedSum
+
+Method = Literal["exact", "powell"]
+RoundProgress = Callable[[int, float], None]
+"""Told the number of searches so far and the value of the (first) measure."""
+
+# A search over coordinates ends long before; this only guards against gains by rounding for ever.
+_MOST_ROUNDS = 100
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """Weights of a sum of rankers, and what they are worth."""
+
+    weights: tuple[float, ...]
+    values: dict[str, float]
+    """Mean of the measure (of each part of a graded one)."""
+    values_of_parts: tuple[dict[str, float], ...]
+    """The same of each ranker alone."""
+    rounds: int = 0
+    """How often all weights were gone through."""
+
+    @property
+    def value(self) -> float:
+        """Mean of the (first) measure."""
+        return next(iter(self.values.values()))
+
+
+def search_weights(
+    columns: Sequence[ArrayLike],
+    data: RankingData,
+    measure: AnyMeasure,
+    *,
+    method: Method = "exact",
+    convex: bool = False,
+    threads: int | None = None,
+    progress: RoundProgress | None = None,
+) -> Weighting:
+    """Weights of 0 or more for score columns, for the best mean of a measure.
+
+    ``exact``: one weight after the other gets its exact optimum with the others fixed, until none improves the measure;
+    it never gets worse on the way, and starts from the best single column or from the sum of all (each divided by its
+    spread within queries), whichever is better. ``powell``: Powell's method (SciPy) on the first measure, from the sum
+    of all, the baseline in Wu et al. 2009. Either way the result is never worse than any of the columns. Weights are
+    given so that the first one that is not 0 is 1; with ``convex`` they add up to 1.
+
+    >>> from gradrank.measures import MRR
+    >>> data = RankingData.from_arrays([[0.0]] * 6, [1, 0, 0, 0, 1, 0], qid=[1, 1, 1, 2, 2, 2])
+    >>> found = search_weights([[1, 2, 0, 0, 1, 0], [3, 0, 1, 0, 0, 1], [0, 0, 0, 0, 0, 0]], data, MRR())
+    >>> found.value, [part["MRR"] for part in found.values_of_parts[:2]]
+    (1.0, [0.75, 0.7083333333333333])
+    """
+    if len(columns) < 2:
+        raise DataError("one ranker is given, expected two or more to combine")
+    scores = [scores_of(column, data) for column in columns]
+    combiner = Combiner(data, measure, threads=threads)
+    alone = [combiner.values(column) for column in scores]
+    spreads = np.array([_spread(column, data) for column in scores])
+    starts = [*np.diag(1.0 / spreads), 1.0 / spreads]
+    values = [*alone, combiner.values(_sum(starts[-1], scores))]
+    weights = np.asarray(starts[combiner.best(values)])
+    rounds = 0
+    if method == "exact":
+        weights, rounds = _by_coordinates(combiner, scores, weights, spreads, progress)
+    else:
+        weights = _by_powell(combiner, scores, weights, spreads, progress)
+    weights = _tidy(combiner, scores, weights, convex)
+    return Weighting(
+        tuple(weights.tolist()),
+        combiner.named(combiner.values(_sum(weights, scores))),
+        tuple(combiner.named(part) for part in alone),
+        rounds,
+    )
+
+
+def given_weights(
+    columns: Sequence[ArrayLike], weights: Sequence[float], data: RankingData, measure: AnyMeasure
+) -> Weighting:
+    """What given weights are worth.
+
+    >>> from gradrank.measures import MRR
+    >>> data = RankingData.from_arrays([[0.0]] * 2, [1, 0], qid=[1, 1])
+    >>> given_weights([[0, 1], [1, 0]], [1.0, 2.0], data, MRR()).value
+    1.0
+    """
+    if len(weights) != len(columns):
+        raise DataError(f"there are {len(weights)} weights for {len(columns)} rankers")
+    if not np.isfinite(weights).all():
+        raise DataError("a weight is not a finite number")
+    scores = [scores_of(column, data) for column in columns]
+    combiner = Combiner(data, measure)
+    return Weighting(
+        tuple(map(float, weights)),
+        combiner.named(combiner.values(_sum(np.asarray(weights, dtype=np.float64), scores))),
+        tuple(combiner.named(combiner.values(column)) for column in scores),
+    )
+
+
+def combine_rankers(
+    rankers: Sequence[Ranker],
+    data: RankingData,
+    measure: AnyMeasure,
+    *,
+    method: Method = "exact",
+    convex: bool = False,
+    threads: int | None = None,
+    progress: RoundProgress | None = None,
+) -> WeightedSum:
+    """One ranker from several: their sum with the weights of :func:`search_weights` on ``data``.
+
+    >>> from gradrank.measures import NDCG
+    >>> from gradrank.models.feature import FeatureRanker
+    >>> data = RankingData.from_arrays([[1.0, 0.0], [0.0, 3.0], [2.0, 2.0]], [0, 1, 2], qid=[1, 1, 1])
+    >>> both = combine_rankers([FeatureRanker("f1"), FeatureRanker("f2")], data, NDCG())
+    >>> NDCG().mean(both.score(data), data)
+    1.0
+    """
+    columns = [ranker.score(data, threads=threads) for ranker in rankers]
+    found = search_weights(columns, data, measure, method=method, convex=convex, threads=threads, progress=progress)
+    return weighted_sum(rankers, found, data, {"combination": method, "measure": str(measure)})
+
+
+def weighted_sum(
+    rankers: Sequence[Ranker], found: Weighting, data: RankingData, facts: Mapping[str, object]
+) -> WeightedSum:
+    """The rankers' sum with the weights found; those of weight 0 are left out."""
+    kept = [(weight, ranker) for weight, ranker in zip(found.weights, rankers, strict=True) if weight != 0.0]
+    # All weights may be given as 0: then every document scores 0.
+    parts = [(weight, under_names_of(ranker, data)) for weight, ranker in kept or [(0.0, rankers[0])]]
+    return WeightedSum(parts, training={**facts, "weights": list(found.weights), "values": found.values})
+
+
+# ---------------------------------------------------------------------- the searches
+def _by_coordinates(
+    combiner: Combiner,
+    scores: Sequence[FloatArray],
+    weights: FloatArray,
+    spreads: FloatArray,
+    progress: RoundProgress | None,
+) -> tuple[FloatArray, int]:
+    best = combiner.values(_sum(weights, scores))
+    searches = 0
+    for number in range(1, _MOST_ROUNDS + 1):
+        improved = False
+        for k, column in enumerate(scores):
+            others = np.where(np.arange(len(scores)) == k, 0.0, weights)
+            if not others.any():
+                continue  # a ranker alone has no weight to find
+            found = combiner.search(_sum(others, scores), column / spreads[k], form="additive")
+            first, second = found.weights
+            trial = first * others
+            trial[k] = second / spreads[k]
+            now = combiner.values(_sum(trial, scores))
+            if combiner.better(now, best):
+                weights, best, improved = trial, now, True
+            searches += 1
+            if progress is not None:
+                progress(searches, best[0])
+        if not improved:
+            return weights, number
+    return weights, _MOST_ROUNDS
+
+
+def _by_powell(
+    combiner: Combiner,
+    scores: Sequence[FloatArray],
+    weights: FloatArray,
+    spreads: FloatArray,
+    progress: RoundProgress | None,
+) -> FloatArray:
+    from scipy.optimize import minimize
+
+    tried = [(combiner.values(_sum(weights, scores)), weights)]
+
+    def loss(shares: FloatArray) -> float:
+        trial = np.clip(shares, 0.0, 1.0) / spreads
+        values = combiner.values(_sum(trial, scores))
+        # Powell may leave the best point behind; it is kept here.
+        if combiner.better(values, tried[-1][0]):
+            tried.append((values, trial))
+        if progress is not None:
+            progress(len(tried), tried[-1][0][0])
+        return -values[0]
+
+    # From equal shares: at a corner, such as a single ranker, its line searches find nothing.
+    start = np.full(len(scores), 0.5)
+    minimize(loss, start, method="Powell", bounds=[(0.0, 1.0)] * len(scores), options={"ftol": 1e-6})
+    return tried[-1][1]
+
+
+def _tidy(combiner: Combiner, scores: Sequence[FloatArray], weights: FloatArray, convex: bool) -> FloatArray:
+    """The weights on the promised scale, unless rounding would make that worse."""
+    scaled = weights / (weights.sum() if convex else weights[np.flatnonzero(weights)[0]])
+    before, after = (combiner.values(_sum(trial, scores)) for trial in (weights, scaled))
+    return weights if combiner.better(before, after) else scaled
+
+
+def _sum(weights: FloatArray, scores: Sequence[FloatArray]) -> FloatArray:
+    """Added up as :class:`WeightedSum` does."""
+    total = np.zeros(len(scores[0]))
+    for weight, column in zip(weights.tolist(), scores, strict=True):
+        if weight != 0.0:
+            total += weight * column
+    return total
+
+
+def _spread(column: FloatArray, data: RankingData) -> float:
+    """Standard deviation of the scores around their query's mean; 1 for a column that orders nothing."""
+    means = np.add.reduceat(column, data.indptr[:-1]) / data.sizes
+    spread = float(np.sqrt(np.mean((column - np.repeat(means, data.sizes)) ** 2)))
+    return spread if spread > 0.0 and np.isfinite(spread) else 1.0

@@ -1,0 +1,99 @@
+"""Serving a project: one process, safe on this machine, outspoken when it can be reached from others."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from gradrank.errors import DataError, MissingExtraError
+from gradrank.labeling.access import Access
+from gradrank.labeling.backup import backup, in_use
+from gradrank.labeling.store import Store
+from gradrank.labeling.web.app import create_app
+
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+
+
+def serve(
+    store: Store,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    public_url: str = "",
+    say: Callable[[str], None] = lambda text: None,
+) -> None:
+    """Serve a project until interrupted; ``port`` 0 takes any that is free.
+
+    The file is checked and copied before the first request. ``public_url`` is the address that assessors use, if a
+    proxy stands before the server; ``say`` hears where the pages are.
+    """
+    try:
+        import uvicorn
+    except ImportError:
+        raise MissingExtraError("uvicorn", "labeling") from None
+    if public_url and urlsplit(public_url).scheme not in ("http", "https"):
+        raise DataError(f"public URL is {public_url!r}, expected one that begins with http:// or https://")
+    with in_use(store.path), _listening(host, port) as listener:
+        store.check()
+        backup(store)
+        local = is_loopback(host)
+        number = listener.getsockname()[1]
+        address = f"http://{f'[{host}]' if ':' in host else host}:{number}"
+        base = public_url.rstrip("/") or address
+        hosts: tuple[str, ...] = ()
+        if public_url:
+            hosts = (urlsplit(public_url).hostname or "", *_LOOPBACK_NAMES, host)
+        elif local:
+            hosts = (*_LOOPBACK_NAMES, host)
+        application = create_app(store, base_url=base if public_url or local else "", hosts=hosts)
+        say(f"{store.setting('title')}: {base}")
+        say(f"your own page: {base}/join/{Access(store).owner_token()}")
+        if not local and not public_url.startswith("https://"):
+            say(
+                f"WARNING: {host} can be reached by other machines, and what they send is not encrypted: whoever can "
+                "listen gets the links. Put a proxy with TLS before it and give its address with --public-url, or "
+                "leave out --host."
+            )
+        config = uvicorn.Config(
+            application,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=5,
+            # Longer than most judgments take, so that a vote need not connect first.
+            timeout_keep_alive=75,
+            # X-Forwarded-Proto is believed from this machine only, where the proxy is.
+            forwarded_allow_ips="127.0.0.1",
+        )
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a host.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise DataError(f"host is {host!r}, which is no address of a machine: {error.strerror}") from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        # Now, not when the server starts: a request that comes early waits instead of failing.
+        listener.listen(1024)
+    except OSError as error:
+        listener.close()
+        raise DataError(f"cannot listen on {host}, port {port}: {error.strerror}") from None
+    return listener

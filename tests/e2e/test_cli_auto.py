@@ -1,0 +1,68 @@
+"""``gradrank auto``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from gradrank.cli.main import app
+from gradrank.data.artificial import make_splits
+from gradrank.data.formats import write_data
+from gradrank.models.saved import load_ranker
+
+RUN = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("auto")
+    for name, data in make_splits(40, n_docs=8, n_features=4, seed=1).items():
+        write_data(data, path / f"{name}.txt")
+    return path
+
+
+def run(folder: Path, *options: object) -> tuple[int, str]:
+    files = ["--train", folder / "train.txt", "--valid", folder / "vali.txt", "-o", folder / "model.json"]
+    result = RUN.invoke(app, ["auto", *map(str, (*files, *options))])
+    return result.exit_code, result.output
+
+
+def test_trains_combines_and_reports(folder: Path) -> None:
+    report = folder / "report.html"
+    code, _ = run(folder, "--measure", "NDCG@5", "--most", 3, "--test", folder / "test.txt", "--report", report)
+    assert code == 0
+    model = load_ranker(folder / "model.json")
+    assert [member["name"] for member in model.training["members"]] == ["lambdamart 1", "lambdamart 2", "mart"]
+    assert model.training["measure"] == "NDCG@5"
+    assert np.isfinite(model.score(np.zeros((2, 4)))).all()
+    assert "Portfolio for NDCG@5" in report.read_text(encoding="utf-8")
+    assert RUN.invoke(app, ["info", str(folder / "model.json")]).exit_code == 0
+
+
+def test_json(folder: Path) -> None:
+    code, output = run(folder, "--most", 2, "--budget", "2min", "--format", "json", "--quiet")
+    assert code == 0
+    found = json.loads(output)
+    assert set(found["values"]) == {"NDCG@10"}
+    assert [member["verdict"] for member in found["members"]] == ["summed", "summed"]
+    assert found["comparison"]["baseline"].startswith("lambdamart")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--budget", "soon"), "--budget is 'soon', expected a duration like 300s, 20min or 2h"),
+        (("--budget", "0s"), "--budget is '0s'"),
+        (("--level", 2), "--level is 2.0, expected a number between 0 and 1"),
+        (("--measure", "NDGC"), "NDGC"),
+        (("--test", "missing.txt"), "missing.txt"),
+    ],
+)
+def test_bad_input(folder: Path, options: tuple[object, ...], message: str) -> None:
+    code, output = run(folder, *options)
+    assert code == 2
+    assert message in output
