@@ -19,8 +19,13 @@ if TYPE_CHECKING:
     from gradrank.evaluation import evaluate as evaluate
     from gradrank.learners import MART as MART
     from gradrank.learners import LambdaMART as LambdaMART
+    from gradrank.learners import LambdaRank as LambdaRank
     from gradrank.learners import LambdaSMART as LambdaSMART
+    from gradrank.learners import ListMLE as ListMLE
+    from gradrank.learners import ListNet as ListNet
     from gradrank.learners import McRank as McRank
+    from gradrank.learners import RankNet as RankNet
+    from gradrank.learners import RegressionNet as RegressionNet
     from gradrank.measures import Measure as Measure
     from gradrank.measures import measure_values as measure_values
     from gradrank.measures import parse_measure as parse_measure
@@ -34,7 +39,10 @@ _PUBLIC = {
     "evaluate": "gradrank.evaluation",
     "GradrankError": "gradrank.errors",
     "LambdaMART": "gradrank.learners",
+    "LambdaRank": "gradrank.learners",
     "LambdaSMART": "gradrank.learners",
+    "ListMLE": "gradrank.learners",
+    "ListNet": "gradrank.learners",
     "load_ranker": "gradrank.models.saved",
     "MART": "gradrank.learners",
     "McRank": "gradrank.learners",
@@ -44,7 +52,9 @@ _PUBLIC = {
     "parse_objective": "gradrank.objectives",
     "Ranker": "gradrank.models.ranker",
     "RankingData": "gradrank.data.ranking_data",
+    "RankNet": "gradrank.learners",
     "read_data": "gradrank.data.formats",
+    "RegressionNet": "gradrank.learners",
     "write_data": "gradrank.data.formats",
 }
 
@@ -52,11 +62,16 @@ __all__ = [
     "MART",
     "GradrankError",
     "LambdaMART",
+    "LambdaRank",
     "LambdaSMART",
+    "ListMLE",
+    "ListNet",
     "McRank",
     "Measure",
+    "RankNet",
     "Ranker",
     "RankingData",
+    "RegressionNet",
     "__version__",
     "compare",
     "evaluate",

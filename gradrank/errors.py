@@ -43,8 +43,8 @@ class MissingExtraError(GradrankError, ImportError):
     """An optional package is needed for what was asked; says how to install it.
 
     >>> print(MissingExtraError("pyarrow", "parquet"))
-    reading or writing this needs the package pyarrow: pip install 'gradrank[parquet]'
+    this needs the package pyarrow: pip install 'gradrank[parquet]'
     """
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"reading or writing this needs the package {package}: pip install 'gradrank[{extra}]'")
+        super().__init__(f"this needs the package {package}: pip install 'gradrank[{extra}]'")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from gradrank.cli.options import OutputFormat
+from gradrank.cli.options import NumberOrText, OutputFormat
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -261,6 +261,7 @@ _CONFIG_TYPES: dict[type, tuple[tuple[type, ...], str]] = {
     int: ((int,), "a whole number"),
     float: ((int, float), "a number"),
     str: ((str,), "a string"),
+    NumberOrText: ((int, float, str), "a number or a string"),
 }
 
 

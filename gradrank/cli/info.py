@@ -99,11 +99,19 @@ def _listed(names: Any) -> str:
 
 # ---------------------------------------------------------------------- models
 def _is_model(path: Path) -> bool:
-    """Whether a file starts as saved models do: JSON and UBJSON with a brace, LightGBM's text with ``tree``."""
+    """Whether a file starts as saved models do.
+
+    JSON and UBJSON start with a brace, LightGBM's text with ``tree``, safetensors with the length of their header.
+    """
     if not path.is_file():
         return False
+    from gradrank.models.tensor_file import is_tensor_file
+
     with open(path, "rb") as file:
-        start = file.read(64).lstrip()
+        head = file.read(64)
+    if is_tensor_file(head, path.stat().st_size):
+        return True
+    start = head.lstrip()
     return start.startswith(b"{") or start.split(b"\n")[0].strip() == b"tree"
 
 
@@ -124,13 +132,19 @@ def _model_info(path: Path, show_as: options.TableOrJson) -> None:
     rows += [(key, str(training[key])) for key in ("source", "learner", "objective", "measure") if training.get(key)]
     if "best" in training and "grown" in training:
         cut = ", interrupted" if training.get("interrupted") else ""
-        rows.append(("best step", f"{training['best']:,} of {training['grown']:,} grown{cut}"))
+        rows.append(("best step", f"{training['best']:,} of {training['grown']:,}{cut}"))
     rows += [
         (f"{measure} on {name}", _curve(curve))
         for name, measures in training.get("curves", {}).items()
         for measure, curve in measures.items()
         if curve
     ]
+    rows += [
+        (f"effective pairs of {name}", f"{counts[0]:,} at step 1, last {counts[-1]:,}")
+        for name, counts in training.get("effective_pairs", {}).items()
+        if counts
+    ]
+    rows += [("note", note) for note in training.get("notes", ())]
     rows += [(f"training {key}", f"{count:,}") for key, count in training.get("data", {}).items()]
     rows += [("training seconds", f"{training['seconds']:g}")] if "seconds" in training else []
     rows += [(f"version of {key}", str(number)) for key, number in training.get("versions", {}).items()]
@@ -145,6 +159,7 @@ def _model_info(path: Path, show_as: options.TableOrJson) -> None:
 
 def _model_facts(path: Path, ranker: Ranker) -> dict[str, Any]:
     from gradrank.evaluation.importance import tree_ensembles, used_features
+    from gradrank.models.net import NetRanker
 
     used = used_features(ranker)
     facts: dict[str, Any] = {"file": str(path), "kind": ranker.kind}
@@ -152,6 +167,9 @@ def _model_facts(path: Path, ranker: Ranker) -> dict[str, Any]:
     if trees:
         facts["trees"] = len(trees)
         facts["leaves"] = sum(tree.n_leaves for tree in trees)
+    if isinstance(ranker, NetRanker):
+        facts["hidden"] = ",".join(map(str, ranker.hidden)) or "0"
+        facts["activation"] = ranker.activation
     facts["features"] = ranker.n_features
     facts["features_used"] = [name for name in ranker.feature_names if name in used]
     return facts

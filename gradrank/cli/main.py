@@ -10,7 +10,28 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gradrank.cli import clicks, convert, evaluate, importance, info, make_data, measures, report, score, split, train
+from gradrank.cli import (
+    adapt,
+    auto,
+    clicks,
+    combine,
+    constructions,
+    convert,
+    diagnose,
+    evaluate,
+    experiment,
+    importance,
+    info,
+    label,
+    make_data,
+    measures,
+    optimality,
+    report,
+    score,
+    split,
+    sweep,
+    train,
+)
 from gradrank.errors import GradrankError
 
 EXIT_BAD_INPUT = 2
@@ -42,17 +63,26 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("train")(train.train)
+app.command("sweep")(sweep.sweep)
 app.command("score")(score.score)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(evaluate.compare)
+app.command("combine")(combine.combine)
+app.command("adapt")(adapt.adapt)
+app.command("auto")(auto.auto)
 app.command("report")(report.report)
 app.command("measures")(measures.measures)
+app.command("constructions")(constructions.constructions)
+app.command("optimality")(optimality.optimality)
 app.command("importance")(importance.importance)
+app.command("diagnose")(diagnose.diagnose)
 app.command("info")(info.info)
 app.command("convert")(convert.convert)
 app.command("split")(split.split)
 app.command("clicks")(clicks.clicks)
+app.add_typer(label.app, name="label")
 app.command("make-data")(make_data.make_data)
+app.command("experiment")(experiment.experiment)
 
 
 def _show_version(asked: bool) -> None:

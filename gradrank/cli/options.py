@@ -40,6 +40,26 @@ class CorrectionChoice(StrEnum):
     none = "none"
 
 
+class NumberOrText:
+    """Type of options that take a number or a word; see :func:`number_or_text`."""
+
+
+def number_or_text(value: int | float | str) -> int | float | str:
+    """A whole number, a number, or the text itself.
+
+    >>> number_or_text("10"), number_or_text("0.5"), number_or_text("auto")
+    (10, 0.5, 'auto')
+    """
+    if not isinstance(value, str):
+        return value
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value
+
+
 DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="Data file, read by its suffix or content.")]
 ScoreFiles = Annotated[
     list[str],

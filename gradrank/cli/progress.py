@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,6 +13,7 @@ import typer
 
 if TYPE_CHECKING:
     from gradrank.learners.boosting import Step
+    from gradrank.objectives.tiers import PairFacts
 
 _LINES = 10
 _STDERR = 2
@@ -19,10 +21,11 @@ EXIT_INTERRUPTED = 130
 
 
 class Progress:
-    """Called after each tree: a bar on a terminal, else a line for every tenth of the trees."""
+    """Called after each step: a bar on a terminal, else a line for every tenth of the steps."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, quiet: bool, unit: str = "tree") -> None:
         self._quiet = quiet
+        self._unit = unit
         self._bar: Any = None
         self._task: Any = None
         self._best: dict[int, str] = {}
@@ -35,7 +38,7 @@ class Progress:
             from rich.progress import Progress as Bar
 
             self._bar = Bar(
-                TextColumn("tree {task.completed} of {task.total}"),
+                TextColumn(f"{self._unit} {{task.completed}} of {{task.total}}"),
                 BarColumn(),
                 TextColumn("{task.description}"),
                 TimeElapsedColumn(),
@@ -44,7 +47,7 @@ class Progress:
                 console=Console(stderr=True),
                 transient=True,
             )
-            # No total before the first tree: it shows a bar at work while kernels are compiled and data is binned.
+            # No total before the first step: it shows a bar at work while kernels are compiled and data is binned.
             self._task = self._bar.add_task("preparing", total=None)
             self._bar.start()
         return self
@@ -55,29 +58,42 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
+    def begin(self, pairs: Sequence[PairFacts]) -> None:
+        """Say what there is to learn from."""
+        for facts in () if self._quiet else pairs:
+            self._say(f"note: {facts.sentence()}")
+
     def __call__(self, step: Step) -> None:
-        """Show the tree just added."""
+        """Show the step just made."""
         if self._quiet:
             return
+        if step.note:
+            self._say(f"note: {self._unit} {step.number}: {step.note}")
         values = shown_values(step)
         if step.best == step.number:
             self._best = {step.best: values}
         if self._first is None:
             self._first = step
             if self._bar is not None:
-                # From here on the speed is that of trees, without preparation and trees of a checkpoint.
+                # From here on the speed is that of steps, without preparation and steps of a checkpoint.
                 self._bar.reset(self._task, total=step.total, completed=step.number)
         if self._bar is not None:
             self._bar.update(self._task, completed=step.number, description=self._described(step, values))
         elif step.number == step.total or step.number * _LINES // step.total > (step.number - 1) * _LINES // step.total:
-            parts = [f"tree {step.number} of {step.total}", self._described(step, values), self._time(step)]
-            typer.echo(f"gradrank: {', '.join(filter(None, parts))}", err=True)
+            parts = [f"{self._unit} {step.number} of {step.total}", self._described(step, values), self._time(step)]
+            self._say(", ".join(filter(None, parts)))
+
+    def _say(self, text: str) -> None:
+        if self._bar is not None:
+            self._bar.console.print(f"gradrank: {text}", markup=False, highlight=False)
+        else:
+            typer.echo(f"gradrank: {text}", err=True)
 
     def _described(self, step: Step, values: str) -> str:
         if not values or step.best == step.number:
             return values
         best = self._best.get(step.best)
-        return f"{values} (best{f' {best}' if best else ''} at tree {step.best})"
+        return f"{values} (best{f' {best}' if best else ''} at {self._unit} {step.best})"
 
     def _time(self, step: Step) -> str:
         assert self._first is not None
@@ -102,9 +118,10 @@ def shown_values(step: Step) -> str:
 
 
 class Interruption:
-    """Ctrl-C once: training stops after the tree at work, and its best model is kept; twice: the command ends."""
+    """Ctrl-C once: training stops after the step at work, and its best model is kept; twice: the command ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str = "tree") -> None:
+        self._unit = unit
         self._asked = False
         self._before: Any = None
 
@@ -128,9 +145,9 @@ class Interruption:
             raise SystemExit(EXIT_INTERRUPTED)
         self._asked = True
         # Straight to the stream: the signal may have come in the middle of a buffered write.
-        os.write(_STDERR, b"\ngradrank: stopping after this tree; press Ctrl-C again to end at once\n")
+        os.write(_STDERR, f"\ngradrank: stopping after this {self._unit}; press Ctrl-C again to end at once\n".encode())
 
     def __call__(self, _step: Step) -> None:
-        """After each tree: stop here if asked to."""
+        """After each step: stop here if asked to."""
         if self._asked:
             raise KeyboardInterrupt

@@ -2,48 +2,67 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
+from gradrank.learners.estimator import RankingEstimator
 from gradrank.learners.grower import TrainingError
-from gradrank.learners.lambdamart import MART, LambdaMART, LambdaSMART
-from gradrank.learners.mcrank import McRank
 
-# A new algorithm is one line here.
-ALGORITHMS: dict[str, type[LambdaMART]] = {
-    "lambdamart": LambdaMART,
-    "lambdasmart": LambdaSMART,
-    "mart": MART,
-    "mcrank": McRank,
+# A new algorithm is one line here: its name -> where its learner lives (loaded only when needed). The learner's
+# parameters are those of its signature; the command line offers the ones that it has an option for.
+ALGORITHMS: dict[str, str] = {
+    "lambdamart": "gradrank.learners.lambdamart:LambdaMART",
+    "lambdasmart": "gradrank.learners.lambdamart:LambdaSMART",
+    "mart": "gradrank.learners.lambdamart:MART",
+    "mcrank": "gradrank.learners.mcrank:McRank",
+    "lambdarank": "gradrank.learners.nets:LambdaRank",
+    "ranknet": "gradrank.learners.nets:RankNet",
+    "listnet": "gradrank.learners.nets:ListNet",
+    "listmle": "gradrank.learners.nets:ListMLE",
+    "regressionnet": "gradrank.learners.nets:RegressionNet",
+    "ranksvm": "gradrank.learners.svm:RankSVM",
+    "svmmap": "gradrank.learners.svm:SVMmap",
+    "focusedsvm": "gradrank.learners.focused_svm:FocusedSVM",
+    "rankboost": "gradrank.learners.feature_boosting:RankBoost",
+    "adarank": "gradrank.learners.feature_boosting:AdaRank",
+    "focusedboost": "gradrank.learners.focused_boost:FocusedBoost",
+    "focusednet": "gradrank.learners.focused_net:FocusedNet",
 }
 
 
-def algorithm(name: str) -> type[LambdaMART]:
+def algorithm(name: str) -> type[RankingEstimator]:
     """The learner of a name, in any case.
 
     >>> algorithm("LambdaMART").__name__
     'LambdaMART'
     """
     try:
-        return ALGORITHMS[name.lower()]
+        module, learner = ALGORITHMS[name.lower()].split(":")
     except KeyError:
         raise TrainingError(f"there is no algorithm {name!r}; there are {', '.join(ALGORITHMS)}") from None
+    kind: type[RankingEstimator] = getattr(import_module(module), learner)
+    return kind
 
 
-def effective_parameters(learner: LambdaMART) -> dict[str, Any]:
+def parameters_of(learner: RankingEstimator | type[RankingEstimator]) -> tuple[str, ...]:
+    """Names of a learner's parameters.
+
+    >>> "trees" in parameters_of(algorithm("mart"))
+    True
+    """
+    kind = learner if isinstance(learner, type) else type(learner)
+    return tuple(inspect.signature(kind).parameters)
+
+
+def effective_parameters(learner: RankingEstimator) -> Mapping[str, Any]:
     """A learner's parameters with what it chooses by itself (objective, measure, rules) spelt out.
 
     A learner made from them learns the same. Parameters that are out of range raise :class:`TrainingError`.
 
-    >>> chosen = effective_parameters(LambdaMART("MAP"))
+    >>> chosen = effective_parameters(algorithm("lambdamart")("MAP"))
     >>> chosen["objective"], chosen["measure"], chosen["split"], chosen["step"]
     ('Lambda(MAP, normalise=log, gap=true)', 'MAP', 'newton', 'newton')
     """
-    objective = learner._objective()
-    settings = learner._settings(objective)
-    return {
-        **learner.get_params(deep=False),
-        "objective": str(objective),
-        "measure": str(learner._measure()),
-        "split": settings.split,
-        "step": settings.step,
-    }
+    return {**learner.get_params(deep=False), **learner._chosen()}

@@ -11,13 +11,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.combine import Combiner
 from gradrank.data.ranking_data import RankingData
+from gradrank.learners.diagnostics import Diagnostics, Recorder
 from gradrank.learners.grower import TrainingError, TreeGrower, TreeSettings
-from gradrank.learners.steps import StepRule, leaf_values
+from gradrank.learners.steps import STEP_RULES, StepRule, first_rule, leaf_values, optimal_values
 from gradrank.measures import AnyMeasure, Graded, Measure, bind_measures, bound_values, mean_value
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees import Tree, TreeEnsemble, assign_leaves
-from gradrank.objectives import Objective
+from gradrank.objectives import BoundObjective, Objective
+from gradrank.objectives.tiers import PairFacts, pair_facts
 
 TRAINING = ""
 """Key of the training scores; no data set that a user names has it."""
@@ -50,8 +53,8 @@ class BoostingSettings:
             raise TrainingError(f"rate is {self.rate!r}, expected a positive number")
         if self.split not in ("mse", "newton"):
             raise TrainingError(f"split is {self.split!r}, expected mse or newton")
-        if self.step not in ("newton", "gradient"):
-            raise TrainingError(f"step is {self.step!r}, expected newton or gradient")
+        if self.step not in STEP_RULES:
+            raise TrainingError(f"step is {self.step!r}, expected one of {', '.join(STEP_RULES)}")
         if self.tree.monotone is not None and (self.split, self.step) not in (
             ("newton", "newton"),
             ("mse", "gradient"),
@@ -76,8 +79,12 @@ class Step:
     best: int
     """Number of steps of the best model so far."""
     seconds: float
-    trees: tuple[Tree, ...]
-    """The trees just added (one, or one for each class), their values shrunk."""
+    trees: tuple[Tree, ...] = ()
+    """The trees just added (one, or one for each class), their values shrunk; none if other things are learned."""
+    unit: str = "tree"
+    """What a step is called."""
+    note: str = ""
+    """What the learner has to say of this step."""
 
 
 Callback = Callable[[Step], None]
@@ -95,6 +102,9 @@ class Boosted:
     curves: Curves
     seconds: float
     interrupted: bool
+    pairs: tuple[PairFacts, ...] = ()
+    """What each label source gave to learn from."""
+    diagnostics: dict[str, Any] | None = None
 
 
 def boost(
@@ -108,17 +118,23 @@ def boost(
     start: Sequence[tuple[Tree, ...]] = (),
     start_curves: Curves | None = None,
     callbacks: Sequence[Callback] = (),
+    diagnostics: Diagnostics | None = None,
 ) -> Boosted:
     """Train boosted trees on the λ's of an objective.
 
     ``measures`` are recorded on every validation set; the first on the first set chooses the number of trees.
     ``base`` gives the scores that training starts from. ``start`` continues an earlier run: the result is the one
-    that an uninterrupted run has.
+    that an uninterrupted run has. Callbacks are called after each step; one that has a method ``begin`` is told the
+    pairs of each label source before the first.
     """
     if not objective.has_curvature and "newton" in (settings.step, settings.split):
         raise TrainingError(f"{objective} has no usable second derivative: use split rule mse and step rule gradient")
-    _check_labels(train, objective)
+    check_labels(train, objective)
     bound = objective.bind(train, seed=settings.seed, threads=settings.threads)
+    pairs = _checked_pairs(bound, train)
+    for callback in callbacks:
+        if hasattr(callback, "begin"):
+            callback.begin(pairs)
     grower = TreeGrower(train, settings.tree, split=settings.split, seed=settings.seed, threads=settings.threads)
     base_score = 0.0 if base is not None else bound.start()
     watched = watched_sets(train, valid, settings)
@@ -126,6 +142,16 @@ def boost(
         name: np.full(data.n_docs, base_score) if base is None else base.score(data, threads=settings.threads)
         for name, data in {TRAINING: train, **watched}.items()
     }
+
+    combiner = _combiner(train, objective, measures, settings)
+    rule = first_rule(settings.step, objective.has_curvature)
+    recorder = None
+    if diagnostics is not None:
+        recorder = Recorder(diagnostics, objective, train, measures)
+
+    def observe(step: int) -> None:
+        if recorder is not None:
+            recorder.observe(step, scores[TRAINING])
 
     def add(tree: Tree, leaf: NDArray[np.int32]) -> None:
         scores[TRAINING] += tree.leaf_value[leaf]
@@ -136,21 +162,30 @@ def boost(
                 scores[name] += tree.leaf_value[assign_leaves(tree, data.X, threads=settings.threads)]
 
     def advance(step: int) -> tuple[Tree, ...]:
+        observe(step)
         gradients = bound.gradients(scores[TRAINING], step)
         lambdas, rhos = sampled(gradients.lambdas, gradients.rhos, train, settings, step)
         tree = grower.grow(lambdas, rhos, step)
         leaf = assign_leaves(tree, train.X, threads=settings.threads)
         values = tree.leaf_value
         if settings.tree.monotone is None:
-            values = leaf_values(settings.step, leaf, tree.n_leaves, lambdas, rhos, settings.tree.l2)
+            values = leaf_values(rule, leaf, tree.n_leaves, lambdas, rhos, settings.tree.l2)
+        if combiner is not None:
+            here = combiner.only(sampled_queries(train, settings, step))
+            values = optimal_values(settings.step, values, leaf, scores[TRAINING], here)
         tree = replace(tree, leaf_value=settings.rate * values)
         add(tree, leaf)
         return (tree,)
 
-    for (tree,) in start:
+    for number, (tree,) in enumerate(start):
+        observe(number)
         add(tree, assign_leaves(tree, train.X, threads=settings.threads))
     watch = Watch(watched, measures, first=next(iter(valid)) if valid else None, threads=settings.threads)
-    return run_steps(advance, scores, watch, settings, base_score, start, start_curves, callbacks)
+    done = run_steps(advance, scores, watch, settings, base_score, start, start_curves, callbacks)
+    if not done.interrupted:
+        # An interrupted step may have left its mark on the scores.
+        observe(len(done.steps))
+    return replace(done, pairs=pairs, diagnostics=None if recorder is None else recorder.record())
 
 
 def run_steps(
@@ -238,28 +273,50 @@ class Watch:
         assert self._decider is not None
         parts = self._decider.parts if isinstance(self._decider, Graded) else (self._decider,)
         columns = np.array([curves[self._first][str(part)] for part in parts])
+        if np.isnan(columns).all():
+            raise TrainingError(f"{self._decider} has no value on the validation data: no query is judged")
         if isinstance(self._decider, Graded):
             return self._decider.best(columns.T) + 1
-        if np.isnan(columns[0]).all():
-            raise TrainingError(f"{self._decider} has no value on the validation data: no query is judged")
         return int(np.nanargmax(columns[0])) + 1
+
+
+def sampled_queries(data: RankingData, settings: BoostingSettings, step: int) -> NDArray[np.bool_] | None:
+    """Which queries are in this step's sample; None = all."""
+    if settings.queries >= 1.0:
+        return None
+    rng = np.random.default_rng([settings.seed, step])
+    count = max(1, round(settings.queries * data.n_queries))
+    chosen = np.zeros(data.n_queries, dtype=bool)
+    chosen[rng.permutation(data.n_queries)[:count]] = True
+    return chosen
 
 
 def sampled(
     lambdas: NDArray[np.float32], rhos: NDArray[np.float32], data: RankingData, settings: BoostingSettings, step: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Documents of queries that are not in this step's sample have no say."""
-    if settings.queries >= 1.0:
+    chosen = sampled_queries(data, settings, step)
+    if chosen is None:
         return lambdas, rhos
-    rng = np.random.default_rng([settings.seed, step])
-    count = max(1, round(settings.queries * data.n_queries))
-    chosen = np.zeros(data.n_queries, dtype=np.float32)
-    chosen[rng.permutation(data.n_queries)[:count]] = 1.0
-    inside = np.repeat(chosen, data.sizes)
+    inside = np.repeat(chosen.astype(np.float32), data.sizes)
     return lambdas * inside, rhos * inside
 
 
-def _check_labels(train: RankingData, objective: Objective) -> None:
+def _combiner(
+    train: RankingData, objective: Objective, measures: Sequence[AnyMeasure], settings: BoostingSettings
+) -> Combiner | None:
+    """What finds the trees' weights, if the step rule asks for it: by the objective's measure, or the one that
+    chooses the model."""
+    if not settings.step.startswith("optimal"):
+        return None
+    measure = objective.measure or next(iter(measures), None)
+    if measure is None:
+        raise TrainingError(f"step rule {settings.step} needs a measure to find weights for, {objective} has none")
+    return Combiner(train, measure, threads=settings.threads)
+
+
+def check_labels(train: RankingData, objective: Objective) -> None:
+    """There is something to learn from."""
     measure = objective.measure
     if not isinstance(measure, Measure):
         return
@@ -269,6 +326,16 @@ def _check_labels(train: RankingData, objective: Objective) -> None:
     spread = np.fmax.reduceat(labels, train.indptr[:-1]) > np.fmin.reduceat(labels, train.indptr[:-1])
     if not spread.any():
         raise TrainingError("every query of the training data has one label only: there is nothing to order")
+
+
+def _checked_pairs(bound: BoundObjective, train: RankingData) -> tuple[PairFacts, ...]:
+    pairs = tuple(pair_facts(bound, train))
+    if pairs and not any(fact.pairs for fact in pairs if fact.weight > 0):
+        raise TrainingError(
+            f"there is nothing to order in the training data: {pairs[0].sentence()}"
+            + "".join(f"; {fact.sentence()}" for fact in pairs[1:])
+        )
+    return pairs
 
 
 def ensemble_of(boosted: Boosted, feature_names: Sequence[str], training: Mapping[str, Any]) -> TreeEnsemble:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.learners.grower import TrainingError
 from gradrank.measures import AnyMeasure, Graded, Measure, parse_measure
 from gradrank.models.ranker import Ranker
+from gradrank.objectives import Objective
 
 QID_COLUMN = "qid"
 
@@ -55,7 +56,12 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
     ``ranker_`` is the trained ranker, which saves, loads and scores without the learner.
     """
 
+    unit: ClassVar[str] = "step"
+    """What a step of the training is called: tree, epoch, round, cut."""
+    validated: ClassVar[bool] = True
+    """Whether the number of steps is chosen on validation data."""
     ranker_: Ranker
+    """Its ``training`` facts tell ``best`` (steps of the model), ``grown`` (steps made) and ``interrupted``."""
 
     @abstractmethod
     def _fit(self, train: RankingData, valid: Mapping[str, RankingData]) -> Ranker:
@@ -64,6 +70,24 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _measure(self) -> AnyMeasure:
         """The measure that :meth:`score` reports."""
+
+    def _objective(self) -> Objective | None:
+        """What training improves, if the learner follows an objective."""
+        return None
+
+    def _label_source(self) -> str | None:
+        """The label source that training reads; None = the primary one."""
+        objective = self._objective()
+        target = None if objective is None else objective.measure
+        if isinstance(target, Measure):
+            return target.label or target.default_source
+        return getattr(objective, "label", None)
+
+    def _chosen(self) -> dict[str, Any]:
+        """Parameters that the learner chooses by itself, spelt out; those out of range raise TrainingError."""
+        chosen = {"objective": self._objective(), "measure": self._measure()}
+        known = self.get_params(deep=False)
+        return {name: str(value) for name, value in chosen.items() if name in known and value is not None}
 
     def fit(
         self,

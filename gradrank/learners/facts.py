@@ -31,11 +31,20 @@ def training_facts(learner: Any, train: RankingData, objective: str, measure: st
         "curves": boosted.curves,
         "seconds": round(boosted.seconds, 3),
         "data": {"queries": train.n_queries, "documents": train.n_docs, "features": train.n_features},
-        "versions": {"gradrank": __version__, "python": platform.python_version(), **_versions("lightgbm", "numpy")},
+        "versions": {
+            "gradrank": __version__,
+            "python": platform.python_version(),
+            **package_versions("lightgbm", "numpy"),
+        },
     }
 
 
-def _versions(*packages: str) -> dict[str, str]:
+def package_versions(*packages: str) -> dict[str, str]:
+    """Versions of the packages that are installed.
+
+    >>> sorted(package_versions("numpy", "no-such-package"))
+    ['numpy']
+    """
     found = {}
     for package in packages:
         try:

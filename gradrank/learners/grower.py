@@ -136,9 +136,13 @@ class TreeGrower:
         if self._settings.features < 1.0:
             self._reseed(step)
         try:
-            self._booster.update(fobj=self._stored_gradients)
+            finished = self._booster.update(fobj=self._stored_gradients)
         except self._error as error:
             raise TrainingError(f"LightGBM refuses: {error}") from None
+        if finished:
+            # No split improves anything, as when every λ is 0. A later step may find one: it may see other queries.
+            self._grown = self._booster.num_trees()
+            return Tree.of(leaf_value=[0.0])
         tree = read_booster_tree(self._booster, self._grown)
         self._grown += 1
         return tree

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -11,7 +11,8 @@ import numpy as np
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.learners.boosting import Boosted, BoostingSettings, Callback, Curves, boost, ensemble_of
-from gradrank.learners.checkpoint import checkpoints, read_checkpoint
+from gradrank.learners.checkpoint import checkpoints, fingerprint, read_checkpoint
+from gradrank.learners.diagnostics import Diagnostics
 from gradrank.learners.estimator import RankingEstimator, as_measure
 from gradrank.learners.facts import training_facts
 from gradrank.learners.grower import TrainingError, TreeSettings
@@ -23,7 +24,10 @@ from gradrank.models.trees import Tree, TreeEnsemble
 from gradrank.models.weighted_sum import WeightedSum
 from gradrank.objectives import Lambda, Objective, Regression, normalised_by_deviation, parse_objective
 
-Rule = Literal["auto", "newton", "gradient"]
+Rule = Literal["auto", "newton", "gradient", "optimal", "optimal-leaf"]
+
+# Parameters that may differ when a checkpoint is continued; the base is told apart by its scores.
+_NOT_THE_RUN = ("trees", "threads", "checkpoint", "checkpoint_every", "callbacks", "warm_start", "base", "diagnostics")
 
 
 class LambdaMART(RankingEstimator):
@@ -37,8 +41,11 @@ class LambdaMART(RankingEstimator):
     form. ``base`` is a ranker, or the name of a feature, whose scores training starts from (see LambdaSMART).
     ``measure`` chooses the model; unless given it is the objective's. ``split`` and ``step`` are ``newton`` unless
     the objective has no usable second derivative (then least-squares splits and gradient steps). The gradient step
-    goes with λ's divided by their standard deviation in the query, unless the objective says otherwise. Each tree sees
-    70 % of the queries, which helped on all data we tried; ``queries=1`` is the papers' form.
+    goes with λ's divided by their standard deviation in the query, unless the objective says otherwise. Steps
+    ``optimal`` and ``optimal-leaf`` multiply those leaf values by exact best weights on the training data (one for the
+    tree, or one for each leaf) before the rate; see :func:`gradrank.learners.steps.optimal_values`. Each tree sees
+    70 % of the queries, which helped on all data we tried; ``queries=1`` is the papers' form. ``diagnostics`` records
+    every so many trees how λ's and ranks change (a number, or :class:`Diagnostics`); it changes nothing else.
 
     >>> from gradrank.data.artificial import make_splits
     >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
@@ -47,6 +54,7 @@ class LambdaMART(RankingEstimator):
     True
     """
 
+    unit: ClassVar[str] = "tree"
     default_objective: ClassVar[str] = "NDCG@10"
     boosted_: Boosted
     """All trees that were grown, and the record of the training."""
@@ -72,7 +80,7 @@ class LambdaMART(RankingEstimator):
         early_stopping: int | None = None,
         monotone: Sequence[int] | None = None,
         categorical: Sequence[int | str] = (),
-        quantised: bool = False,
+        quantised: bool = True,
         seed: int = 0,
         threads: int | None = None,
         train_measure: bool = False,
@@ -80,6 +88,7 @@ class LambdaMART(RankingEstimator):
         checkpoint: str | Path | None = None,
         checkpoint_every: int = 50,
         callbacks: Sequence[Callback] = (),
+        diagnostics: int | Diagnostics | None = None,
         lightgbm: Mapping[str, Any] | None = None,
     ) -> None:
         self.objective = objective
@@ -108,13 +117,14 @@ class LambdaMART(RankingEstimator):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
         self.callbacks = callbacks
+        self.diagnostics = diagnostics
         self.lightgbm = lightgbm
 
     # ------------------------------------------------------------------ what the names mean
     def _objective(self) -> Objective:
         given = self.default_objective if self.objective is None else self.objective
         objective = parse_objective(given) if isinstance(given, str) else given
-        gradient = self.step == "gradient" or (self.step == "auto" and not objective.has_curvature)
+        gradient = self.step == "gradient" or (self.step != "newton" and not objective.has_curvature)
         if gradient:
             bare = isinstance(given, str) and not given.strip().lower().startswith("lambda")
             if bare and isinstance(objective, Lambda):
@@ -155,6 +165,15 @@ class LambdaMART(RankingEstimator):
             ),
         )
 
+    def _chosen(self) -> dict[str, Any]:
+        settings = self._settings(self._objective())
+        return {**super()._chosen(), "split": settings.split, "step": settings.step}
+
+    def _diagnostics(self) -> Diagnostics | None:
+        if isinstance(self.diagnostics, Diagnostics | None):
+            return self.diagnostics
+        return Diagnostics(every=self.diagnostics, seed=self.seed)
+
     def _base(self, train: RankingData) -> Ranker | None:
         """The ranker that training starts from; a name is a feature whose values are the scores."""
         base = FeatureRanker(self.base) if isinstance(self.base, str) else self.base
@@ -176,8 +195,12 @@ class LambdaMART(RankingEstimator):
             start=start,
             start_curves=curves,
             callbacks=callbacks,
+            diagnostics=self._diagnostics(),
         )
         facts = training_facts(self, train, str(objective), str(self._measure()), self.boosted_)
+        facts["pairs"] = [asdict(fact) for fact in self.boosted_.pairs]
+        if self.boosted_.diagnostics is not None:
+            facts["diagnostics"] = self.boosted_.diagnostics
         if base is None:
             return ensemble_of(self.boosted_, train.feature_names, facts)
         return _on_top(base, ensemble_of(self.boosted_, train.feature_names, {}), train, facts)
@@ -206,15 +229,11 @@ class LambdaMART(RankingEstimator):
         base: Ranker | None,
     ) -> dict[str, Any]:
         """What must be the same for a checkpoint to be continued; more trees may be asked for."""
-        facts = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if name not in ("trees", "threads", "checkpoint", "checkpoint_every", "callbacks", "warm_start", "base")
-        }
+        facts = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_THE_RUN}
         facts["objective"], facts["measure"] = str(self._objective()), str(self._measure())
         facts["split"], facts["step"] = settings.split, settings.step
-        facts["base"] = None if base is None else _fingerprint(np.asarray(base.score(train)))
-        facts["data"] = [_fingerprint(data.X, *data.labels.values()) for data in (train, *valid.values())]
+        facts["base"] = None if base is None else fingerprint(np.asarray(base.score(train)))
+        facts["data"] = [fingerprint(data.X, *data.labels.values()) for data in (train, *valid.values())]
         return facts
 
 
@@ -261,13 +280,3 @@ def _on_top(base: Ranker, trees: TreeEnsemble, train: RankingData, facts: Mappin
 
 def _cut_short(curves: Curves, steps: int) -> Curves:
     return {name: {measure: curve[:steps] for measure, curve in per.items()} for name, per in curves.items()}
-
-
-def _fingerprint(*arrays: Any) -> str:
-    """Tells data sets apart: shapes and a sample of the values."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(repr(array.shape).encode())
-        step = max(1, len(array) // 1000)
-        digest.update(np.ascontiguousarray(array[::step]).tobytes())
-    return digest.hexdigest()[:16]

@@ -50,6 +50,8 @@ class McRank(LambdaMART):
     def _fit(self, train: RankingData, valid: Mapping[str, RankingData]) -> Ranker:
         if self.base is not None:
             raise TrainingError("McRank cannot start from a base ranker")
+        if self.diagnostics is not None:
+            raise TrainingError("McRank has no λ-gradients to diagnose")
         objective = self._objective()
         settings = self._settings(objective)
         assert isinstance(objective, Regression)

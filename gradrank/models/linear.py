@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from gradrank.data.ranking_data import default_feature_names
 from gradrank.kernels import njit
 from gradrank.models.ranker import Matrix, ModelError, Ranker
+from gradrank.models.weights import LinearInWeights
 from gradrank.parallel import for_query_blocks
 
 _ROWS_PER_BLOCK = 1024
 
 
-class LinearRanker(Ranker):
+class LinearRanker(LinearInWeights, Ranker):
     """score(x) = bias + Σ_j w_j · (x_j − mean_j) / scale_j; a missing value counts as its mean.
 
     >>> ranker = LinearRanker([1.0, -2.0], bias=0.5)
@@ -59,6 +60,31 @@ class LinearRanker(Ranker):
 
         for_query_blocks(work, edges, threads)
         return out
+
+    def weight_vector(self) -> NDArray[np.float64]:
+        """See WeightVector.weight_vector."""
+        return self.weights.copy()
+
+    def weight_names(self) -> tuple[str, ...]:
+        """See WeightVector.weight_names."""
+        return self.feature_names
+
+    def with_weight_vector(self, weights: ArrayLike) -> LinearRanker:
+        """See WeightVector.with_weight_vector."""
+        return LinearRanker(
+            weights,
+            self.bias,
+            mean=self.mean,
+            scale=self.scale,
+            feature_names=self.feature_names,
+            training=self.training,
+        )
+
+    def basis(self, X: Matrix) -> NDArray[np.float64]:
+        """See LinearInWeights.basis."""
+        standardised = (X - self.mean) / self.scale
+        standardised[np.isnan(standardised)] = 0.0
+        return standardised
 
     def _payload(self) -> dict[str, Any]:
         return {

@@ -10,6 +10,7 @@ from typing import Any
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.models.ranker import FORMAT, VERSION, ModelError, Ranker, feature_matrix
+from gradrank.models.tensor_file import is_tensor_file, read_tensor_bytes
 
 # The one registry: kind in the file -> where its class lives (loaded only when needed).
 RANKERS: dict[str, str] = {
@@ -18,6 +19,7 @@ RANKERS: dict[str, str] = {
     "feature": "gradrank.models.feature:FeatureRanker",
     "weighted_sum": "gradrank.models.weighted_sum:WeightedSum",
     "expected_grade": "gradrank.models.multiclass:ExpectedGrade",
+    "net": "gradrank.models.net:NetRanker",
 }
 
 
@@ -90,6 +92,8 @@ def under_names_of(ranker: Ranker, data: RankingData) -> Ranker:
 def _parse(content: bytes) -> Ranker:
     from gradrank.models.trees import TreeEnsemble
 
+    if is_tensor_file(content):
+        return _of_tensors(content)
     start = content[:64].lstrip()
     if start.startswith(b"tree"):
         return TreeEnsemble.from_lightgbm(_text(content))
@@ -105,6 +109,20 @@ def _parse(content: bytes) -> Ranker:
     if "learner" in value and "format" not in value:
         return TreeEnsemble.from_xgboost(value)
     return ranker_from_dict(value)
+
+
+def _of_tensors(content: bytes) -> Ranker:
+    from gradrank.models.net import payload_of_tensors
+
+    manifest, tensors = read_tensor_bytes(content)
+    if manifest.get("kind") == "module":
+        made_of = manifest.get("payload", {}).get("module")
+        raise ModelError(f"holds the weights of a {made_of}: ModuleRanker.load takes it together with such a module")
+    try:
+        payload = payload_of_tensors(manifest["payload"], tensors)
+    except (KeyError, TypeError, ValueError):
+        raise ModelError("is a safetensors file, but not of a whole gradrank net") from None
+    return ranker_from_dict({**manifest, "payload": payload})
 
 
 def _text(content: bytes) -> str:

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from gradrank.models.feature import FeatureRanker
 from gradrank.models.ranker import Matrix, ModelError, Ranker
 from gradrank.models.saved import ranker_from_dict
+from gradrank.models.weights import LinearInWeights
 
 
-class WeightedSum(Ranker):
+class WeightedSum(LinearInWeights, Ranker):
     """score(x) = Σ_i weight_i · score_i(x); each part takes its own features, by name.
 
     Without ``feature_names`` the features are those of the parts, in order of first appearance.
@@ -54,6 +56,29 @@ class WeightedSum(Ranker):
         for (weight, ranker), columns in zip(self.parts, self._columns, strict=True):
             total += weight * ranker.score(X if columns is None else X[:, columns], threads=threads)
         return total
+
+    def weight_vector(self) -> NDArray[np.float64]:
+        """See WeightVector.weight_vector."""
+        return np.array([weight for weight, _ in self.parts])
+
+    def weight_names(self) -> tuple[str, ...]:
+        """See WeightVector.weight_names."""
+        kinds = [ranker.feature if isinstance(ranker, FeatureRanker) else ranker.kind for _, ranker in self.parts]
+        return tuple(f"part {number}: {kind}" for number, kind in enumerate(kinds, 1))
+
+    def with_weight_vector(self, weights: ArrayLike) -> WeightedSum:
+        """See WeightVector.with_weight_vector."""
+        rankers = [ranker for _, ranker in self.parts]
+        pairs = list(zip(np.asarray(weights, dtype=np.float64).tolist(), rankers, strict=True))
+        return WeightedSum(pairs, feature_names=self.feature_names, training=self.training)
+
+    def basis(self, X: Matrix) -> NDArray[np.float64]:
+        """See LinearInWeights.basis."""
+        columns = [
+            ranker.score(X if columns is None else X[:, columns], threads=1)
+            for (_, ranker), columns in zip(self.parts, self._columns, strict=True)
+        ]
+        return np.stack(columns, axis=1)
 
     def _payload(self) -> dict[str, Any]:
         return {"parts": [{"weight": weight, "ranker": ranker.to_dict()} for weight, ranker in self.parts]}

@@ -1,28 +1,43 @@
-"""Objectives: pair costs, λ-gradients for any measure, pointwise targets."""
+"""Objectives: pair costs, λ-gradients of any measure by any construction, listwise, pairwise and pointwise losses."""
 
+from gradrank.objectives.constructed import Constructed, constructed
+from gradrank.objectives.constructions import CONSTRUCTIONS, Construction, construction_of
 from gradrank.objectives.costs import COSTS, ObjectiveError, PairCost, Printed, RankNet, Sigmoid
+from gradrank.objectives.focused import Focused
 from gradrank.objectives.lambda_gradient import Lambda
+from gradrank.objectives.listwise import ListMLE, ListNet
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 from gradrank.objectives.pointwise import Regression
-from gradrank.objectives.registry import normalised_by_deviation, parse_objective, recommended
+from gradrank.objectives.ranknet import RankNetPairs
+from gradrank.objectives.registry import normalised_by_deviation, parse_objective, recommended, with_construction
 from gradrank.objectives.schedule import Scheduled
 from gradrank.objectives.tiers import Tiered
 
 __all__ = [
+    "CONSTRUCTIONS",
     "COSTS",
     "BoundObjective",
+    "Constructed",
+    "Construction",
+    "Focused",
     "Gradients",
     "Lambda",
+    "ListMLE",
+    "ListNet",
     "Objective",
     "ObjectiveError",
     "PairCost",
     "Printed",
     "RankNet",
+    "RankNetPairs",
     "Regression",
     "Scheduled",
     "Sigmoid",
     "Tiered",
+    "constructed",
+    "construction_of",
     "normalised_by_deviation",
     "parse_objective",
     "recommended",
+    "with_construction",
 ]

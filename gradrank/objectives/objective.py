@@ -52,6 +52,10 @@ class BoundObjective(ABC):
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
         """λ and ρ for the current scores; ``step`` is the number of the iteration or epoch."""
 
+    def loss(self, scores: NDArray[np.float64]) -> float | None:
+        """The cost whose derivative is −λ, summed over queries; None for λ's that are the derivative of none."""
+        return None
+
     def start(self) -> float:
         """A constant that scores may start from."""
         return 0.0

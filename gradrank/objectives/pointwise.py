@@ -58,3 +58,7 @@ class BoundRegression(BoundObjective):
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
         """See BoundObjective.gradients."""
         return Gradients(((self._label - scores) * self._weight).astype(np.float32), self._weight)
+
+    def loss(self, scores: NDArray[np.float64]) -> float | None:
+        """See BoundObjective.loss."""
+        return float((0.5 * self._weight * (self._label - scores) ** 2).sum())

@@ -1,29 +1,49 @@
 """Objectives by name: the same grammar as measures.
 
 ``NDCG@10`` is the recommended λ-gradient for that measure; ``Lambda(NDCG@10)`` is the papers' exact form, and takes
-every option of :class:`Lambda` (``Lambda(NDCG, cost=sigmoid, mu=1, pairs=misranked)``); ``Regression`` is least
-squares. ``Tiered(NDCG, CNDCG(label=clicks), weight=0.2)`` and ``Scheduled(NDCG, Lambda(NDCG, cost=sigmoid),
-schedule=linear, w0=0.1, eta=0.01)`` compose them; a bare measure inside is the papers' exact form.
+every option of :class:`Lambda` (``Lambda(NDCG, cost=sigmoid, mu=1, pairs=misranked)``) or the name of another
+construction (``Lambda(MAP, construction=spring-smooth)``). ``RankNet``, ``ListNet``, ``ListMLE(k=10)``,
+``Focused(k=10, beta=0.5)`` and ``Regression`` are built on no measure. ``Tiered(NDCG, CNDCG(label=clicks),
+weight=0.2)`` and ``Scheduled(NDCG, Lambda(NDCG, cost=sigmoid), schedule=linear, w0=0.1, eta=0.01)`` compose objectives;
+a bare measure inside is the papers' exact form.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import Any
 
 from gradrank.errors import MeasureError
 from gradrank.measures import Measure
 from gradrank.measures.grammar import Expression, parse_expression
 from gradrank.measures.registry import measure_of
-from gradrank.objectives.costs import COSTS, ObjectiveError
+from gradrank.objectives.constructed import Constructed, constructed
+from gradrank.objectives.constructions import Construction, construction_of
+from gradrank.objectives.costs import COSTS, ObjectiveError, PairCost
+from gradrank.objectives.focused import Focused
 from gradrank.objectives.lambda_gradient import Lambda
+from gradrank.objectives.listwise import ListMLE, ListNet
 from gradrank.objectives.objective import Objective
 from gradrank.objectives.pointwise import Regression
+from gradrank.objectives.ranknet import RankNetPairs
 from gradrank.objectives.schedule import Scheduled
 from gradrank.objectives.tiers import Tiered
 
-_LAMBDA_OPTIONS = ("cost", "sigma", "mu", "pairs", "truncation", "normalise", "gap", "ties")
+PLAIN: dict[str, type[Objective]] = {
+    "RankNet": RankNetPairs,
+    "ListNet": ListNet,
+    "ListMLE": ListMLE,
+    "Focused": Focused,
+    "Regression": Regression,
+}
+"""Objectives that are built on no measure, by name; their options are their fields."""
+
+_LAMBDA_OPTIONS = ("cost", "sigma", "mu", "pairs", "truncation", "normalise", "gap", "ties", "construction")
 _WORDS = {"true": True, "false": False, "none": None}
+# The grammar is Python's, where a hyphen subtracts.
+_HYPHENATED = re.compile(r"(construction\s*=\s*)([A-Za-z]+(?:-[A-Za-z]+)+)")
 
 
 def recommended(measure: Measure) -> Lambda:
@@ -42,7 +62,7 @@ def normalised_by_deviation(objective: Objective) -> Objective:
     >>> normalised_by_deviation(parse_objective("Lambda(NDCG)"))
     Lambda(NDCG, normalise=deviation)
     """
-    if isinstance(objective, Lambda) and objective.normalise == "none":
+    if isinstance(objective, Lambda | Constructed) and objective.normalise == "none":
         return replace(objective, normalise="deviation")
     if isinstance(objective, Tiered):
         return replace(objective, tiers=tuple(normalised_by_deviation(tier) for tier in objective.tiers))  # type: ignore[misc]
@@ -52,33 +72,45 @@ def normalised_by_deviation(objective: Objective) -> Objective:
     return objective
 
 
+def with_construction(objective: str | Objective, construction: str | Construction) -> Objective:
+    """The λ's of an objective's measure by another construction; its pair cost, normalisation and ties are kept.
+
+    The name of a measure means the papers' λ's, as constructions are defined on these.
+
+    >>> with_construction("MAP", "spring-smooth")
+    Lambda(MAP, construction=spring-smooth)
+    >>> with_construction("Lambda(NDCG@10, cost=sigmoid)", "local-cost")
+    Lambda(NDCG@10, construction=local-cost, cost=sigmoid)
+    """
+    made = construction_of(construction) if isinstance(construction, str) else construction
+    given = _part(_parsed(objective)) if isinstance(objective, str) else objective
+    if isinstance(given, Lambda):
+        extra = [name for name, default in (("pairs", "all"), ("truncation", None), ("gap", False))
+                 if getattr(given, name) != default]  # fmt: skip
+        if extra:
+            raise ObjectiveError(f"the construction {made.name} has pairs of its own: {given} gives {', '.join(extra)}")
+    elif not isinstance(given, Constructed):
+        raise ObjectiveError(f"a construction makes λ's of a measure, and {given} is not built on one")
+    return constructed(given.target, made, cost=given.cost, normalise=given.normalise, ties=given.ties)
+
+
 def parse_objective(text: str) -> Objective:
     """Make an objective from its name.
 
     >>> parse_objective("MAP"), parse_objective("Lambda(NDCG, cost=sigmoid, mu=1)")
     (Lambda(MAP, normalise=log, gap=true), Lambda(NDCG, cost=sigmoid, mu=1))
     """
-    return objective_of(parse_expression(text))
+    return objective_of(_parsed(text))
+
+
+def _parsed(text: str) -> Expression:
+    return parse_expression(_HYPHENATED.sub(lambda found: found[1] + found[2].replace("-", "_"), text))
 
 
 def objective_of(expression: Expression) -> Objective:
     """Make an objective from a parsed name."""
-    name = expression.name.lower()
-    if name == "lambda":
-        return _lambda(expression)
-    if name == "tiered":
-        return _tiered(expression)
-    if name == "scheduled":
-        return _scheduled(expression)
-    if name == "regression":
-        unknown = set(expression.keywords) - {"label"}
-        if unknown or expression.arguments or expression.cutoff is not None:
-            raise ObjectiveError("Regression takes label=NAME, nothing else")
-        return Regression(**expression.keywords)  # type: ignore[arg-type]
-    measure = measure_of(expression)
-    if not isinstance(measure, Measure):
-        raise ObjectiveError(f"{measure} chooses among models; it is not an objective")
-    return recommended(measure)
+    named = _named(expression)
+    return named if named is not None else recommended(_measure(expression))
 
 
 def _part(item: object) -> Objective:
@@ -86,12 +118,48 @@ def _part(item: object) -> Objective:
     if not isinstance(item, str | Expression):
         raise ObjectiveError(f"expected a measure or an objective, found {item!r}")
     expression = Expression(item) if isinstance(item, str) else item
-    if expression.name.lower() in ("lambda", "tiered", "scheduled", "regression"):
-        return objective_of(expression)
-    measure = measure_of(expression)
+    named = _named(expression)
+    return named if named is not None else Lambda(_measure(expression))
+
+
+def _named(expression: Expression) -> Objective | None:
+    """The objective that a name stands for; None if it is not an objective's."""
+    name = expression.name.lower()
+    composed: dict[str, Callable[[Expression], Objective]] = {
+        "lambda": _lambda,
+        "tiered": _tiered,
+        "scheduled": _scheduled,
+    }
+    if name in composed:
+        return composed[name](expression)
+    for spelling, kind in PLAIN.items():
+        if name == spelling.lower():
+            return _plain(spelling, kind, expression)
+    return None
+
+
+def _measure(expression: Expression) -> Measure:
+    try:
+        measure = measure_of(expression)
+    except MeasureError as error:
+        if str(error).startswith("there is no measure"):
+            names = ", ".join(("Lambda", "Tiered", "Scheduled", *PLAIN))
+            raise MeasureError(f"{error}; objectives that are no measures are {names}") from None
+        raise
     if not isinstance(measure, Measure):
         raise ObjectiveError(f"{measure} chooses among models; it is not an objective")
-    return Lambda(measure)
+    return measure
+
+
+def _plain(name: str, kind: type[Objective], expression: Expression) -> Objective:
+    options = [item.name for item in fields(kind)]
+    if set(expression.keywords) - set(options) or expression.arguments or expression.cutoff is not None:
+        raise ObjectiveError(f"{name} takes {', '.join(f'{option}=…' for option in options)}, nothing else")
+    return kind(**{key: _word(value) for key, value in expression.keywords.items()})
+
+
+def _word(value: object) -> Any:
+    return _WORDS.get(value.lower(), value) if isinstance(value, str) else value
 
 
 def _tiered(expression: Expression) -> Tiered:
@@ -125,28 +193,43 @@ def _scheduled(expression: Expression) -> Scheduled:
     return Scheduled(first, second, **options)
 
 
-def _lambda(expression: Expression) -> Lambda:
+def _lambda(expression: Expression) -> Objective:
     if len(expression.arguments) != 1 or expression.cutoff is not None:
         raise ObjectiveError("Lambda takes one measure and options, e.g. Lambda(NDCG@10, cost=sigmoid)")
     target = expression.arguments[0]
     if not isinstance(target, str | Expression):
         raise ObjectiveError(f"Lambda takes a measure, found {target!r}")
     measure = measure_of(Expression(target) if isinstance(target, str) else target)
-    options: dict[str, Any] = {}
-    for key, value in expression.keywords.items():
+    if not isinstance(measure, Measure):
+        raise MeasureError(f"Lambda takes one measure, found {measure}")
+    options: dict[str, Any] = {
+        key: _word(value) if key in ("gap", "truncation") else value for key, value in expression.keywords.items()
+    }
+    if "construction" in options:
+        return _constructed(measure, options)
+    for key in options:
         if key not in _LAMBDA_OPTIONS:
             raise ObjectiveError(f"Lambda has no option {key!r}; it has {', '.join(_LAMBDA_OPTIONS)}")
-        options[key] = (
-            _WORDS.get(value.lower(), value) if isinstance(value, str) and key in ("gap", "truncation") else value
-        )
+    return Lambda(measure, cost=_cost(options), **options)
+
+
+def _constructed(measure: Measure, options: dict[str, Any]) -> Objective:
+    name = str(options.pop("construction"))
+    cost = _cost(options)
+    for key in ("pairs", "truncation", "gap"):
+        if key in options:
+            raise ObjectiveError(f"Lambda: a construction has pairs of its own and does not take {key}")
+    shared = {key: options.pop(key) for key in ("normalise", "ties") if key in options}
+    return constructed(measure, construction_of(name, **options), cost=cost, **shared)
+
+
+def _cost(options: dict[str, Any]) -> PairCost:
+    """Take the pair cost out of the options of λ's."""
     cost = options.pop("cost", "ranknet")
     if cost not in COSTS:
         raise ObjectiveError(f"Lambda: cost is {cost!r}, expected {' or '.join(COSTS)}")
     shape = {key: options.pop(key) for key in ("sigma", "mu") if key in options}
     try:
-        made = COSTS[cost](**shape)
+        return COSTS[cost](**shape)
     except TypeError:
         raise ObjectiveError(f"Lambda: cost {cost} does not take {', '.join(shape)}") from None
-    if not isinstance(measure, Measure):
-        raise MeasureError(f"Lambda takes one measure, found {measure}")
-    return Lambda(measure, cost=made, **options)

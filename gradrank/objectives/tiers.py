@@ -12,6 +12,7 @@ from gradrank.measures import AnyMeasure, Graded
 from gradrank.objectives.costs import ObjectiveError
 from gradrank.objectives.lambda_gradient import BoundLambda, Lambda
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
+from gradrank.objectives.schedule import BoundScheduled
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +49,7 @@ class Tiered(Objective):
             raise ObjectiveError(f"Tiered: there are {len(self.weights)} weights for {len(self.tiers)} tiers")
         if any(not 0.0 <= weight <= 1.0 for weight in self.weights) or abs(sum(self.weights) - 1.0) > 1e-9:
             raise ObjectiveError(f"Tiered: weights are {list(self.weights)}, expected shares that add up to 1")
-        sources = [tier.target.label or tier.target.default_source for tier in self.tiers]
+        sources = [source_of(tier) for tier in self.tiers]
         if len(set(sources)) < len(sources):
             raise ObjectiveError("Tiered: two tiers read the same label source, so the lower one has nothing to decide")
 
@@ -82,18 +83,11 @@ class BoundTiered(BoundObjective):
 
     def __init__(self, objective: Tiered, data: RankingData, seed: int, threads: int | None) -> None:
         self.objective = objective
-        classes = np.zeros(data.n_docs)
-        self.parts: list[BoundLambda] = []
+        self.parts = bound_tiers(objective, data, seed=seed, threads=threads)
         present = np.zeros((len(objective.tiers), data.n_queries), dtype=bool)
         for number, tier in enumerate(objective.tiers):
-            labels = data.label(tier.target.label or tier.target.default_source)
-            partners = None
-            if number > 0 and not objective.zeros:
-                partners = np.nan_to_num(labels, nan=0.0) != 0.0
-            part = BoundLambda(tier, data, seed, threads, classes=classes, partners=partners)
-            present[number] = np.add.reduceat((~np.isnan(labels)).astype(np.int64), data.indptr[:-1]) > 0
-            self.parts.append(part)
-            classes = _refined(classes, labels)
+            judged = ~np.isnan(data.label(source_of(tier)))
+            present[number] = np.logical_or.reduceat(judged, data.indptr[:-1])
         weights = np.asarray(objective.weights)[:, None]
         total = (weights * present).sum(axis=0)
         shares = np.where(total > 0, weights / np.where(total > 0, total, 1.0), 0.0)
@@ -106,7 +100,102 @@ class BoundTiered(BoundObjective):
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
         """See BoundObjective.gradients."""
-        return add_up([part.gradients(scores, step, count_pairs=count_pairs) for part in self.parts])
+        heard = [part for part, weight in zip(self.parts, self.objective.weights, strict=True) if weight > 0]
+        return add_up([part.gradients(scores, step, count_pairs=count_pairs) for part in heard])
+
+
+def bound_tiers(
+    objective: Tiered, data: RankingData, *, seed: int = 0, threads: int | None = None
+) -> list[BoundLambda]:
+    """Each tier's λ-gradient over the pairs that are its to decide, not yet weighted."""
+    classes = np.zeros(data.n_docs)
+    parts = []
+    for number, tier in enumerate(objective.tiers):
+        labels = data.label(source_of(tier))
+        partners = None
+        if number > 0 and not objective.zeros:
+            partners = np.nan_to_num(labels, nan=0.0) != 0.0
+        parts.append(BoundLambda(tier, data, seed, threads, classes=classes, partners=partners))
+        classes = _refined(classes, labels)
+    return parts
+
+
+def source_of(tier: Lambda) -> str | None:
+    """The label source that a λ-gradient reads; None = the primary one."""
+    return tier.target.label or tier.target.default_source
+
+
+@dataclass(frozen=True)
+class PairFacts:
+    """What the labels of one source give a λ-gradient to learn from."""
+
+    objective: str
+    source: str
+    weight: float
+    pairs: int
+    """Pairs of documents that the labels order."""
+    queries: int
+    """Queries that have any such pair."""
+    of_queries: int
+    unlabelled_documents: int
+    unlabelled_queries: int
+    """Queries without a single label of this source."""
+
+    def sentence(self) -> str:
+        """The facts as one note.
+
+        >>> PairFacts("Lambda(CNDCG)", "clicks", 0.2, 120, 9, 10, 31, 1).sentence()
+        "Lambda(CNDCG) on label 'clicks': 120 pairs in 9 of 10 queries; 31 documents have no label, 1 query none at all"
+        """
+        known = f"{self.objective} on label {self.source!r}: "
+        if self.pairs == 0:
+            known += "not a single pair to learn from"
+        else:
+            known += f"{_counted(self.pairs, 'pair')} in {self.queries:,} of {_counted(self.of_queries, 'query')}"
+        if self.unlabelled_documents:
+            have = "has" if self.unlabelled_documents == 1 else "have"
+            known += f"; {_counted(self.unlabelled_documents, 'document')} {have} no label"
+            if self.unlabelled_queries:
+                known += f", {_counted(self.unlabelled_queries, 'query')} none at all"
+        return known
+
+
+def pair_facts(bound: BoundObjective, data: RankingData) -> list[PairFacts]:
+    """What each label source gives to learn from, tier by tier; nothing for objectives that know no pairs.
+
+    >>> from gradrank.measures import CNDCG, NDCG
+    >>> data = RankingData.from_arrays([[0.0]] * 3, {"label": [1, 1, 0], "clicks": [0.1, 0.9, 0.5]}, qid=[1, 1, 1])
+    >>> bound = Tiered((Lambda(NDCG()), Lambda(CNDCG())), (0.8, 0.2)).bind(data)
+    >>> [(fact.source, fact.pairs) for fact in pair_facts(bound, data)]
+    [('label', 2), ('clicks', 1)]
+    """
+    if isinstance(bound, BoundScheduled):
+        return pair_facts(bound.first, data) + pair_facts(bound.second, data)
+    if isinstance(bound, BoundTiered):
+        tiers = zip(bound.parts, bound.objective.weights, strict=True)
+        return [_facts_of(part, weight, data) for part, weight in tiers]
+    return [_facts_of(bound, 1.0, data)] if isinstance(bound, BoundLambda) else []
+
+
+def _facts_of(part: BoundLambda, weight: float, data: RankingData) -> PairFacts:
+    source = source_of(part.objective)
+    missing = np.isnan(data.label(source))
+    per_query = np.where(part.active, part.pairs_per_query(), 0)
+    return PairFacts(
+        objective=str(part.objective),
+        source=data.label_names[0] if source is None else source,
+        weight=weight,
+        pairs=int(per_query.sum()),
+        queries=int(np.count_nonzero(per_query)),
+        of_queries=data.n_queries,
+        unlabelled_documents=int(np.count_nonzero(missing)),
+        unlabelled_queries=int(np.count_nonzero(np.logical_and.reduceat(missing, data.indptr[:-1]))),
+    )
+
+
+def _counted(count: int, what: str) -> str:
+    many = "queries" if what == "query" else f"{what}s"
+    return f"{count:,} {what if count == 1 else many}"
 
 
 def add_up(parts: list[Gradients]) -> Gradients:
@@ -122,5 +211,6 @@ def add_up(parts: list[Gradients]) -> Gradients:
 def _refined(classes: NDArray[np.float64], labels: NDArray[np.float32]) -> NDArray[np.float64]:
     """Classes of documents that are tied on one more label; a missing label is a class of its own."""
     known = np.where(np.isnan(labels), -np.inf, labels)
-    _, numbers = np.unique(np.stack([classes, known]), axis=1, return_inverse=True)
-    return np.asarray(numbers.reshape(-1), dtype=np.float64)
+    levels, numbers = np.unique(known, return_inverse=True)
+    _, classes_left = np.unique(classes * len(levels) + numbers.reshape(-1), return_inverse=True)
+    return np.asarray(classes_left.reshape(-1), dtype=np.float64)

@@ -201,7 +201,7 @@ def test_config_file_and_the_command_line_wins() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("tree = 5", "run.toml: 'tree' is not an option; there are algorithm, base,"),
+        ("tree = 5", "run.toml: 'tree' is not an option; there are activation, algorithm, base,"),
         ('trees = "5"', "run.toml: trees is '5', expected a whole number"),
         ("trees = true", "run.toml: trees is True, expected a whole number"),
         ("rate = []", "run.toml: rate is [], expected a number"),

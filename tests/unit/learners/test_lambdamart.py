@@ -433,3 +433,15 @@ def test_regression_ignores_unjudged_documents() -> None:
     gradients = bound.gradients(np.zeros(TRAIN.n_docs))
     assert not gradients.lambdas[:200].any()
     np.testing.assert_allclose(bound.start(), labels[200:].mean(), rtol=1e-6)
+
+
+def test_nothing_left_to_push() -> None:
+    # One tree puts every query into perfect order, after which no pair is misranked and every λ is 0.
+    X = np.tile([[1.0], [0.0]], (40, 1))
+    labels = np.tile([1, 0], 40)
+    learner = LambdaMART("Lambda(MRR, pairs=misranked)", trees=5, min_docs=1, queries=1.0)
+    ranker = learner.fit(X, labels, qid=np.repeat(np.arange(40), 2)).ranker_
+    assert isinstance(ranker, TreeEnsemble)
+    assert [tree.n_leaves for tree in ranker.trees][-1] == 1
+    better, worse = ranker.score([[1.0], [0.0]])
+    assert better > worse

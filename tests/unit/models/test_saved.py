@@ -16,8 +16,10 @@ from gradrank.models import saved
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.linear import LinearRanker
 from gradrank.models.multiclass import ExpectedGrade
+from gradrank.models.net import NetRanker
 from gradrank.models.ranker import ModelError
 from gradrank.models.saved import RANKERS, load_ranker, ranker_from_dict
+from gradrank.models.scaling import Scaling
 from gradrank.models.trees import Tree, TreeEnsemble
 from gradrank.models.weighted_sum import WeightedSum
 
@@ -42,12 +44,15 @@ def rankers() -> dict[str, object]:
     facts = {"objective": "LambdaMART(NDCG@10)", "curve": [0.1, np.float64(1 / 3)], "versions": {"numpy": "2"}}
     trees = TreeEnsemble(TreeEnsemble.from_lightgbm(trained_trees()).trees, NAMES, base_score=1 / 3, training=facts)
     linear = LinearRanker([0.1, -1e-300, 3.0], 1 / 3, mean=[1, 2, 3], scale=[0.1, 2, 3], feature_names=NAMES)
+    scaling = Scaling(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.0, 3.0]))
+    layers = [([[0.1, 1 / 3, -2.0], [1e-30, 2.0, 3.0]], [0.5, -0.1]), ([[1.0, -1 / 7]], [0.0])]
     feature = FeatureRanker("clicks", -1, missing=-7.5, feature_names=NAMES)
     return {
         "trees": trees,
         "linear": linear,
         "feature": feature,
         "weighted_sum": WeightedSum([(0.1, trees), (1.0, linear), (-2.0, FeatureRanker("bm25"))], feature_names=NAMES),
+        "net": NetRanker(layers, scaling=scaling, feature_names=NAMES, training=facts),
         "expected_grade": ExpectedGrade([trees, trees.truncate(2), trees.truncate(1)], [0.0, 0.5, 4.0]),
     }
 

@@ -8,7 +8,18 @@ from hypothesis import strategies as st
 
 from gradrank.errors import GradrankError
 from gradrank.measures import NDCG
-from gradrank.objectives import Lambda, Regression, Sigmoid, parse_objective, recommended
+from gradrank.objectives import (
+    Constructed,
+    Focused,
+    Lambda,
+    RankNetPairs,
+    Regression,
+    Sigmoid,
+    parse_objective,
+    recommended,
+    with_construction,
+)
+from gradrank.objectives.constructions import SpringSmooth
 
 
 @pytest.mark.parametrize(
@@ -20,6 +31,17 @@ from gradrank.objectives import Lambda, Regression, Sigmoid, parse_objective, re
         "Lambda(ERR@5, normalise=deviation, ties=file)",
         "Regression",
         "Regression(label=clicks)",
+        "RankNet",
+        "RankNet(sigma=2, label=clicks)",
+        "ListNet",
+        "ListNet(exact=true, label=clicks)",
+        "ListMLE",
+        "ListMLE(k=10)",
+        "Focused(k=5, beta=0.25, label=topk)",
+        "Lambda(NDCG@10, construction=spring-smooth)",
+        "Lambda(MAP, construction=local-cost, reach=3, cost=sigmoid, mu=1, normalise=log, ties=file)",
+        "Lambda(MRR, construction=local-gradient, margin=0.1)",
+        "Scheduled(Lambda(NDCG), Lambda(NDCG, construction=discrete-bounded), schedule=linear, w0=0.1, eta=0.01)",
     ],
 )
 def test_name_round_trip(name: str) -> None:
@@ -32,6 +54,24 @@ def test_what_names_mean() -> None:
     assert parse_objective("Lambda(NDCG, cost=sigmoid, mu=1)") == Lambda(NDCG(), cost=Sigmoid(1))
     assert parse_objective("regression") == Regression()
     assert parse_objective("Lambda(NDCG, truncation=none)") == Lambda(NDCG())
+    assert parse_objective("ranknet") == RankNetPairs()
+    assert parse_objective("Focused") == Focused(k=10, beta=0.5)
+    assert parse_objective("Lambda(NDCG, construction=ranknet-weight-pairs)") == Lambda(NDCG())
+    assert parse_objective("Lambda(NDCG, construction=misranked-pairs)") == Lambda(NDCG(), pairs="misranked")
+    for spelling in ("spring-smooth", "spring_smooth", "SpringSmooth", "Spring-Smooth"):
+        assert parse_objective(f"Lambda(NDCG, construction = {spelling})") == Constructed(NDCG(), SpringSmooth())
+
+
+def test_with_construction_keeps_what_both_have() -> None:
+    made = with_construction(Lambda(NDCG(), cost=Sigmoid(1), normalise="log", ties="file"), "spring-smooth")
+    assert str(made) == "Lambda(NDCG, construction=spring-smooth, cost=sigmoid, mu=1, normalise=log, ties=file)"
+    assert with_construction(made, "ranknet-weight-pairs") == Lambda(
+        NDCG(), cost=Sigmoid(1), normalise="log", ties="file"
+    )
+    with pytest.raises(GradrankError, match=r"has pairs of its own: .* gives truncation"):
+        with_construction("Lambda(NDCG, truncation=3)", "spring-smooth")
+    with pytest.raises(GradrankError, match="ListNet is not built on one"):
+        with_construction("ListNet", "spring-smooth")
 
 
 @pytest.mark.parametrize(
@@ -50,7 +90,28 @@ def test_what_names_mean() -> None:
         ("Lambda(NDCG, gap=perhaps)", "gap is 'perhaps'"),
         ("Lambda(Graded(NDCG))", "takes one measure"),
         ("Graded(NDCG, MAP)", "is not an objective"),
-        ("Regression@3", "takes label=NAME"),
+        ("ListNet(5)", "ListNet takes exact=…, label=…, nothing else"),
+        ("ListNet(exact=perhaps)", "exact is 'perhaps'"),
+        ("ListMLE(k=0)", "k is 0, expected a whole number of 1 or more"),
+        ("ListMLE(k=2.5)", "k is 2.5"),
+        ("ListMLE@5", "nothing else"),
+        ("Focused(k=13)", "k is 13, expected a whole number of 1 to 12"),
+        ("Focused(beta=2)", "beta is 2"),
+        ("Focused(label=3)", "label is 3, expected the name"),
+        ("RankNet(sigma=0)", "sigma is 0"),
+        ("ListNett", "objectives that are no measures are Lambda, .*ListNet"),
+        ("Lambda(NDCG, construction=spring)", "there is no construction 'spring'; there are ranknet-weight-pairs"),
+        ("Lambda(NDCG, construction=spring-smooth, margin=1)", "spring-smooth has no option 'margin'; it has floor"),
+        ("Lambda(NDCG, construction=unit-pairs, foo=1)", "unit-pairs has no option 'foo'; it has none"),
+        ("Lambda(NDCG, construction=spring-smooth, floor=x)", "floor is 'x'"),
+        ("Lambda(NDCG, construction=local-gradient, margin=0)", "margin is 0"),
+        ("Lambda(NDCG, construction=local-cost, reach=1.5)", "reach is 1.5"),
+        ("Lambda(NDCG, construction=discrete-bounded, bound=0)", "bound is 0"),
+        ("Lambda(NDCG, construction=spring-smooth, pairs=all)", "does not take pairs"),
+        ("Lambda(NDCG, construction=local-gradient, cost=sigmoid)", "takes no cost"),
+        ("Lambda(NDCG, construction=spring-smooth, normalise=x)", "normalise is 'x'"),
+        ("Tiered(Lambda(NDCG, construction=spring-smooth), CNDCG)", "Tiered takes two or more measures"),
+        ("Regression@3", "takes label=…"),
     ],
 )
 def test_wrong_names(name: str, message: str) -> None:

@@ -11,6 +11,7 @@ from gradrank.data import RankingData
 from gradrank.errors import GradrankError
 from gradrank.measures import CNDCG, NDCG
 from gradrank.objectives import Lambda, RankNet, Tiered, parse_objective
+from gradrank.objectives.tiers import pair_facts
 
 NAN = float("nan")
 
@@ -153,3 +154,55 @@ def test_bare_measures_in_a_name() -> None:
 def test_wrong_names(name: str, message: str) -> None:
     with pytest.raises(GradrankError, match=message):
         parse_objective(name)
+
+
+@pytest.mark.parametrize("objective", [TWO, THREE, Tiered(TWO.tiers, TWO.weights, zeros=True)], ids=str)
+@given(seed=st.integers(0, 300))
+def test_pair_facts_by_counting(objective: Tiered, seed: int) -> None:
+    data, _ = made_up(seed, missing=0.3)
+    sources = [data.label(t.target.label or t.target.default_source) for t in objective.tiers]
+    facts = pair_facts(objective.bind(data), data)
+    for number, fact in enumerate(facts):
+        labels = sources[number]
+        counts = []
+        for start, end in zip(data.indptr[:-1], data.indptr[1:], strict=True):
+            counts.append(
+                sum(
+                    labels[i] > labels[j]
+                    and all(tied(above[i], above[j]) for above in sources[:number])
+                    and (number == 0 or objective.zeros or labels[j] > 0)
+                    for i in range(start, end)
+                    for j in range(start, end)
+                )
+            )
+        assert fact.pairs == sum(counts)
+        assert fact.queries == sum(count > 0 for count in counts)
+        assert fact.unlabelled_documents == np.isnan(labels).sum()
+        parts = np.split(np.isnan(labels), data.indptr[1:-1])
+        assert fact.unlabelled_queries == sum(part.all() for part in parts)
+        assert (fact.weight, fact.of_queries) == (objective.weights[number], data.n_queries)
+    assert [fact.source for fact in facts] == ["label", "clicks", "fresh"][: len(facts)]
+
+
+def test_pair_facts_of_other_objectives() -> None:
+    data, _ = made_up(1)
+    single = pair_facts(Lambda(NDCG()).bind(data), data)
+    scheduled = parse_objective("Scheduled(NDCG, Lambda(NDCG, cost=sigmoid))")
+    both = pair_facts(scheduled.bind(data), data)
+    assert [fact.pairs for fact in both] == [single[0].pairs] * 2
+    assert pair_facts(parse_objective("Regression").bind(data), data) == []
+    nothing = RankingData.from_arrays(np.zeros((2, 1)), [NAN, NAN], qid=[1, 1])
+    (fact,) = pair_facts(Lambda(NDCG()).bind(nothing), nothing)
+    assert fact.sentence() == (
+        "Lambda(NDCG) on label 'label': not a single pair to learn from; 2 documents have no label, 1 query none at all"
+    )
+
+
+def test_a_tier_without_weight_is_not_heard() -> None:
+    data, scores = made_up(3, missing=0.2)
+    # Without the first query, which has no grade at all.
+    complete, scores = data.take_queries(np.arange(1, data.n_queries)), scores[data.indptr[1] :]
+    silent = Tiered(TWO.tiers, (1.0, 0.0)).bind(complete).gradients(scores)
+    alone = TWO.tiers[0].bind(complete).gradients(scores)
+    np.testing.assert_array_equal(silent.lambdas, alone.lambdas)
+    np.testing.assert_array_equal(silent.rhos, alone.rhos)

@@ -1,0 +1,364 @@
+"""Parts of ``gradrank train``: options become a learner, the learner is run, what came of it is said."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradrank.cli import options
+from gradrank.cli.common import Notes, Reading, check_writable, load_data, print_table, print_text, with_features
+from gradrank.cli.progress import Interruption, Progress
+from gradrank.errors import DataError, GradrankError
+
+if TYPE_CHECKING:
+    from gradrank.data.ranking_data import RankingData
+    from gradrank.learners.estimator import RankingEstimator
+    from gradrank.models.ranker import Ranker
+
+_DEFAULT_ALGORITHM = "lambdamart"
+# Options that go with every learner: one that needs no chance or threads just does not use them.
+_FOR_ALL = ("seed", "threads")
+
+
+# ---------------------------------------------------------------------- options to a learner
+def check_algorithm(name: str | None, given: Mapping[str, Any], with_data: Mapping[str, Any]) -> str:
+    """The name of the algorithm; an option that it does not have is an error."""
+    from gradrank.learners.algorithms import algorithm, parameters_of
+
+    name = (name or _DEFAULT_ALGORITHM).lower()
+    base = with_data["base"]
+    if name == _DEFAULT_ALGORITHM and base is not None:
+        name = "lambdasmart"
+    known = parameters_of(algorithm(name))
+    every = {**given, **with_data}
+    if "objective" in known:
+        known = (*known, "construction")
+    for option, value in every.items():
+        if value not in (None, []) and option not in known and option not in _FOR_ALL:
+            has = ", ".join(_flag(item) for item in every if item in known)
+            raise DataError(f"{_flag(option)} does not go with {name}; it has {has}")
+    if name == "lambdasmart" and base is None:
+        raise DataError("lambdasmart starts from a model: give --base MODEL, or --base with the name of a feature")
+    if name == "mcrank" and base is not None:
+        raise DataError("mcrank cannot start from a base: --base goes with lambdasmart and mart")
+    return name
+
+
+def make_learner(name: str, given: Mapping[str, Any]) -> RankingEstimator:
+    """The learner with what it chooses by itself spelt out, so that its model tells and its command repeats it."""
+    from gradrank.learners.algorithms import algorithm, effective_parameters, parameters_of
+
+    kind = algorithm(name)
+    known = parameters_of(kind)
+    asked = {key: value for key, value in given.items() if value is not None and key in known}
+    if given["construction"] is not None:
+        from gradrank.objectives import with_construction
+
+        objective = asked.get("objective", getattr(kind, "default_objective", "NDCG@10"))
+        asked["objective"] = str(with_construction(objective, given["construction"]))
+    return kind(**effective_parameters(kind(**asked)))
+
+
+def base_ranker(base: str | None) -> Ranker | None:
+    """The model to start from; None if there is none, or if it can only be the name of a feature."""
+    if base is None or not Path(base).exists():
+        return None
+    from gradrank.models.saved import load_ranker
+
+    return load_ranker(base)
+
+
+def key_values(pairs: Sequence[str] | None, flag: str) -> dict[str, Any]:
+    """``KEY=VALUE`` options; values that are numbers become numbers.
+
+    >>> key_values(["a=1", "b=x"], "--lightgbm")
+    {'a': 1, 'b': 'x'}
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs or ():
+        key, equals, value = pair.partition("=")
+        if not (key and equals and value):
+            raise DataError(f"{flag} is {pair!r}, expected KEY=VALUE")
+        found[key] = options.number_or_text(value)
+    return found
+
+
+def set_features(
+    learner: RankingEstimator,
+    data: RankingData,
+    path: Path,
+    base: str | None,
+    ranker: Ranker | None,
+    monotone: Sequence[str] | None,
+    categorical: Sequence[str] | None,
+) -> None:
+    """Set the parameters that speak of the data's features."""
+    if ranker is None and base is not None and base not in data.feature_names:
+        raise DataError(f"--base is {base!r}: there is no such file, and {path} has no such feature")
+    if ranker is not None:
+        ranker = _fitted_base(ranker, base, data, path)
+    asked = {
+        "base": base if ranker is None else ranker,
+        "monotone": _monotone(monotone, data),
+        "categorical": tuple(categorical or ()),
+    }
+    learner.set_params(**{key: value for key, value in asked.items() if value})
+
+
+def _monotone(pairs: Sequence[str] | None, data: RankingData) -> tuple[int, ...] | None:
+    signs = dict.fromkeys(data.feature_names, 0)
+    for pair in pairs or ():
+        feature, _, sign = pair.rpartition("=")
+        if sign not in ("1", "+1", "-1", "0"):
+            raise DataError(f"--monotone is {pair!r}, expected FEATURE=1 or FEATURE=-1")
+        if feature not in signs:
+            raise DataError(f"--monotone is {pair!r}, but the training data has no feature {feature!r}")
+        signs[feature] = int(sign)
+    return tuple(signs.values()) if pairs else None
+
+
+def _fitted_base(ranker: Ranker, base: str | None, data: RankingData, path: Path) -> Ranker:
+    """The model to start from, under the training data's feature names if its own only number the features."""
+    from gradrank.models.saved import under_names_of
+
+    try:
+        return under_names_of(ranker, data)
+    except GradrankError as error:
+        raise DataError(f"does not fit {path}: {error}", path=base) from None
+
+
+# ---------------------------------------------------------------------- data
+def numbered(name: str, files: Sequence[Path] | None) -> dict[str, Path]:
+    """Data sets by name: ``valid``, ``valid2``, …"""
+    return {name if number == 1 else f"{name}{number}": file for number, file in enumerate(files or (), start=1)}
+
+
+def shared_out(name: str, files: Sequence[Path] | None, labels: Sequence[str] | None) -> dict[str, list[str]]:
+    """Label files for each of several data sets: the n-th of a name belongs to the n-th set."""
+    sets: list[list[str]] = [[] for _ in files or ()]
+    seen: dict[str, int] = {}
+    for option in labels or ():
+        source = option.partition("=")[0]
+        number = seen.get(source, 0)
+        if number >= len(sets):
+            raise DataError(f"--{name}-label gives {source!r} {number + 1} times, but there are {len(sets)} --{name}")
+        sets[number].append(option)
+        seen[source] = number + 1
+    return dict(zip(numbered(name, files), sets, strict=True))
+
+
+def check_output(output: Path, inputs: Sequence[Path]) -> None:
+    """The model can be written, and not over what is read."""
+    for path in inputs:
+        if output.exists() and path.exists() and output.samefile(path):
+            raise DataError("is read by this command and cannot be its output as well", path=output)
+    check_writable(output)
+
+
+def load_sets(
+    learner: RankingEstimator,
+    files: Mapping[str, Path],
+    notes: Notes,
+    reading: Reading,
+    labels: Mapping[str, Sequence[str]],
+) -> dict[str, RankingData]:
+    """Read all data sets, with the training data's features and the labels that are needed."""
+    sets = {key: load_data(path, notes, reading, labels[key], _label_flag(key)) for key, path in files.items()}
+    for key in sets:
+        sets[key] = with_features(sets[key], files[key], sets["train"].feature_names, str(files["train"]))
+        _check_labels(learner, sets[key], files[key], is_train=key == "train")
+    return sets
+
+
+def _check_labels(learner: RankingEstimator, data: RankingData, path: Path, *, is_train: bool) -> None:
+    """The labels that training and evaluation need are there and can be used."""
+    import numpy as np
+
+    from gradrank.measures import bind_measures
+
+    try:
+        bind_measures(_measures(learner), data, threads=_threads(learner))
+        if not is_train:
+            return
+        labels = data.label(learner._label_source())
+    except GradrankError as error:
+        raise DataError(str(error), path=path) from None
+    judged = labels[~np.isnan(labels)]
+    if not len(judged):
+        raise DataError("no document is judged: there is nothing to learn from", path=path)
+    if (judged == judged[0]).all():
+        raise DataError(f"all labels are {judged[0]:g}: there is nothing to learn from", path=path)
+
+
+def _measures(learner: RankingEstimator) -> list[Any]:
+    from gradrank.measures import Graded
+
+    measure = learner._measure()
+    return list(measure.parts) if isinstance(measure, Graded) else [measure]
+
+
+def _threads(learner: RankingEstimator) -> int | None:
+    threads: int | None = getattr(learner, "threads", None)
+    return threads
+
+
+# ---------------------------------------------------------------------- training
+def keep_state(learner: RankingEstimator, output: Path, every: int | None, notes: Notes) -> Path | None:
+    """Let the learner keep its state beside the model; says if a state is there already."""
+    from gradrank.learners.boosting import checkpoint_path
+
+    path = checkpoint_path(output)
+    if every is None:
+        if path.exists():
+            notes.say(f"{path} is left from another run and not used; --checkpoint N goes on from it")
+        return None
+    check_writable(path)
+    if path.exists():
+        notes.say(f"going on from {path}")
+    learner.set_params(checkpoint=path, checkpoint_every=every)
+    return path
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run: a learner, the files it reads, the model it writes."""
+
+    name: str
+    learner: RankingEstimator
+    files: Mapping[str, Path]
+    output: Path
+
+    def fit(self, sets: Mapping[str, RankingData], quiet: bool) -> None:
+        """Train, with progress on standard error; Ctrl-C keeps the best model so far."""
+        from gradrank.learners.algorithms import parameters_of
+
+        learner = self.learner
+        valid = {key: data for key, data in sets.items() if key.startswith("valid")}
+        if "callbacks" not in parameters_of(learner):
+            learner.fit(sets["train"], valid=valid)
+            return
+        with Interruption(learner.unit) as interruption, Progress(quiet, learner.unit) as progress:
+            learner.set_params(callbacks=(progress, interruption))
+            learner.fit(sets["train"], valid=valid)
+
+    @property
+    def best(self) -> int:
+        """Number of steps of the model."""
+        return int(self.learner.ranker_.training.get("best", 0))
+
+    @property
+    def total(self) -> int:
+        """Number of steps made."""
+        return int(self.learner.ranker_.training.get("grown", self.best))
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether training was cut short."""
+        return bool(self.learner.ranker_.training.get("interrupted", False))
+
+    def counted(self, count: int) -> str:
+        """A number of steps in words."""
+        unit = self.learner.unit
+        return f"1 {unit}" if count == 1 else f"{count:,} {unit}s"
+
+    def values(self, data: RankingData) -> dict[str, float]:
+        """The learner's measures on a data set."""
+        from gradrank.measures import mean_value, measure_values
+
+        threads = _threads(self.learner)
+        scores = self.learner.ranker_.score(data, threads=threads)
+        found = measure_values(_measures(self.learner), scores, data, threads=threads)
+        return {str(measure): mean_value(values) for measure, values in found.items()}
+
+    # ------------------------------------------------------------------ what is said of it
+    def command(
+        self,
+        known: Sequence[str],
+        base: str | None,
+        monotone: Sequence[str] | None,
+        labels: Mapping[str, Sequence[str]],
+        reading: Reading,
+        checkpoint: int | None,
+    ) -> str:
+        """The command that repeats this run, whatever the defaults are then; ``known`` are options of parameters."""
+        words = ["gradrank", "train", "--algorithm", self.name, *([] if base is None else ["--base", base])]
+        words += _parameter_options(self.learner, known, monotone)
+        for key, path in self.files.items():
+            words += [f"--{key.rstrip('0123456789')}", str(path)]
+            words += [word for option in labels[key] for word in (_label_flag(key), option)]
+        words += _reading_options(reading)
+        words += ["--checkpoint", str(checkpoint)] if checkpoint else []
+        threads = _threads(self.learner)
+        words += ["--threads", str(threads)] if threads else []
+        return shlex.join([*words, "-o", str(self.output)])
+
+    def summarise(
+        self,
+        values: Mapping[str, Mapping[str, float]],
+        seconds: float,
+        command: str,
+        show_as: options.TableOrJson,
+    ) -> None:
+        """Print the outcome on standard output."""
+        from gradrank.evaluation.tables import Column, Table, to_json
+
+        unit = self.learner.unit
+        if show_as is options.TableOrJson.json:
+            print_text(
+                to_json({
+                    "model": str(self.output),
+                    "learner": type(self.learner).__name__,
+                    f"{unit}s": self.best,
+                    "grown": self.total,
+                    "interrupted": self.interrupted,
+                    "seconds": round(seconds, 3),
+                    "files": {key: str(path) for key, path in self.files.items()},
+                    "measures": values,
+                    "command": command,
+                })
+            )  # fmt: skip
+            return
+        rows = [("model", str(self.output)), (f"{unit}s", f"{self.best:,} of {self.total:,}")]
+        for key, found in values.items():
+            rows += [(f"{measure} on {self.files[key]}", f"{value:.4f}") for measure, value in found.items()]
+        rows.append(("seconds", f"{seconds:.1f}"))
+        print_table(Table((Column(""), Column("")), tuple(rows)), options.OutputFormat.table)
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _label_flag(key: str) -> str:
+    return "--label" if key == "train" else f"--{key.rstrip('0123456789')}-label"
+
+
+def _parameter_options(learner: RankingEstimator, known: Sequence[str], monotone: Sequence[str] | None) -> list[str]:
+    from gradrank.learners.algorithms import parameters_of
+
+    words: list[str] = []
+    # Features are named, and threads do not change the model: both are said elsewhere.
+    for name in parameters_of(learner):
+        value = getattr(learner, name)
+        if name not in known or name in ("threads", "lightgbm") or value is None:
+            continue
+        if isinstance(value, bool):
+            words.append(_flag(name) if value else _flag(f"no-{name}"))
+        else:
+            words += [_flag(name), ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)]
+    repeated = {
+        "monotone": monotone or (),
+        "categorical": getattr(learner, "categorical", ()),
+        "lightgbm": [f"{key}={value}" for key, value in (getattr(learner, "lightgbm", None) or {}).items()],
+    }
+    return words + [word for name, items in repeated.items() for item in items for word in (_flag(name), str(item))]
+
+
+def _reading_options(reading: Reading) -> list[str]:
+    words = [] if reading.format is None else ["--from", reading.format]
+    words += ["--missing"] if reading.missing else []
+    words += ["--zero-based"] if reading.zero_based else []
+    return words + ([] if reading.n_features is None else ["--n-features", str(reading.n_features)])

@@ -1,0 +1,64 @@
+"""Data of experiments in folders: train, validation and test files, or LETOR's parts and folds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from gradrank.data.compressed import without_compression_suffix
+from gradrank.data.formats import read_data
+from gradrank.data.ranking_data import RankingData
+from gradrank.data.splits import letor_folds
+from gradrank.errors import DataError
+
+
+class Fold(NamedTuple):
+    """The three sets of one fold."""
+
+    train: RankingData
+    valid: RankingData
+    test: RankingData
+
+
+_NAMES = {"train": ("train",), "vali": ("vali", "valid", "validation", "dev"), "test": ("test",)}
+
+
+def read_splits(folder: str | Path) -> dict[str, RankingData]:
+    """Data sets ``train``, ``vali`` and ``test`` of a folder that holds files of these names."""
+    folder = _checked(folder)
+    files = _files(folder)
+    sets = {}
+    for key, names in _NAMES.items():
+        found = next((files[name] for name in names if name in files), None)
+        if found is None:
+            raise DataError(f"holds no file {' or '.join(names)}, expected train, vali and test", path=folder)
+        sets[key] = read_data(found)
+    return sets
+
+
+def read_folds(folder: str | Path) -> list[Fold]:
+    """The folds of a folder: LETOR's parts ``S1`` … ``S5``, folders ``Fold1`` …, or train, vali and test files."""
+    folder = _checked(folder)
+    files = _files(folder)
+    parts = [files[name] for name in (f"s{number}" for number in range(1, 11)) if name in files]
+    if len(parts) >= 3:
+        return [Fold(*sets) for sets in letor_folds([read_data(part) for part in parts])]
+    inner = sorted(path for path in folder.iterdir() if path.is_dir() and path.name.lower().startswith("fold"))
+    if not inner and not files:
+        raise DataError(
+            "holds no data, expected parts S1 … S5, folders Fold1 … or train, vali, test files", path=folder
+        )
+    splits = [read_splits(path) for path in (inner or [folder])]
+    return [Fold(sets["train"], sets["vali"], sets["test"]) for sets in splits]
+
+
+def _checked(folder: str | Path) -> Path:
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise DataError("is no folder", path=folder)
+    return folder
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """Files by their names without suffixes, in lower case."""
+    return {without_compression_suffix(path).stem.lower(): path for path in sorted(folder.iterdir()) if path.is_file()}

@@ -1,0 +1,157 @@
+"""Training for one measure and testing on another (Donmez et al. 2009, tables 3 and 4, figure 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.evaluation import Comparison, Evaluation, compare, evaluate
+from gradrank.evaluation.tables import Column, Table
+from gradrank.experiments.training import Said, learner_for, single_measure, train_all
+from gradrank.learners.grower import TrainingError
+from gradrank.measures import Measure
+from gradrank.objectives import Objective, parse_objective
+
+PAPER_OBJECTIVES: dict[str, str] = {
+    "NDCG": "Lambda(NDCG)",
+    "NDCG@10": "Lambda(NDCG@10)",
+    "MAP(rel=2)": "Lambda(MAP(rel=2))",
+    "MRR(rel=2)": "Lambda(MRR(rel=2), pairs=misranked)",
+}
+"""The paper's target measures and how it trains for them; labels of 2 and more are relevant (§6), and reciprocal rank
+learns from misranked pairs alone (eq. 11)."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureStudy:
+    """Models trained for different measures, tested on all of them."""
+
+    algorithm: str
+    evaluation: Evaluation
+    """The systems are named by the measure that they were trained for."""
+    comparisons: Mapping[Measure, Comparison]
+    """For each test measure the others against the model that was trained for it."""
+    effective_pairs: Mapping[str, int]
+    """Pairs with a non-zero λ, by training measure, at the trained model's scores."""
+    train_queries: int
+    interrupted: bool = False
+
+    def table(self) -> Table:
+        """Test measure, training measure, score, standard error, and whether the difference is significant."""
+        rows: list[tuple[Any, ...]] = []
+        for measure, comparison in self.comparisons.items():
+            tests = {row.system: row for row in comparison.rows}
+            for system in self.evaluation.systems:
+                summary, row = self.evaluation.summary(system, measure), tests.get(system)
+                rows.append((
+                    str(measure), system, summary.mean, summary.standard_error,
+                    None if row is None else row.test.difference, None if row is None else row.test.p,
+                    "–" if row is None else {"better": "Y, better", "worse": "Y, worse"}.get(row.verdict, "N"),
+                    self.effective_pairs[system],
+                ))  # fmt: skip
+        columns = (
+            Column("test"), Column("train"), Column("score", "number"), Column("standard error", "number"),
+            Column("difference", "signed"), Column("p", "p"), Column("significant"), Column("effective pairs", "count"),
+        )  # fmt: skip
+        title = f"{self.algorithm}, {self.train_queries:,} training and {len(self.evaluation.qids):,} test queries"
+        return Table(columns, tuple(rows), title)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The study as plain Python values."""
+        return {
+            "algorithm": self.algorithm,
+            "train_queries": self.train_queries,
+            "interrupted": self.interrupted,
+            "effective_pairs": dict(self.effective_pairs),
+            "test": {str(measure): comparison.to_dict() for measure, comparison in self.comparisons.items()},
+            "scores": self.evaluation.to_dict()["systems"],
+        }
+
+
+def study_measures(
+    train: RankingData,
+    valid: RankingData,
+    test: RankingData,
+    objectives: Mapping[str, str | Objective] | None = None,
+    *,
+    algorithm: str = "lambdamart",
+    parameters: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    said: Said | None = None,
+) -> MeasureStudy:
+    """Train once for each measure and test every model on all of them, with paired t-tests at 95 %.
+
+    ``objectives`` are objectives by the measure that they train for (the paper's four unless given). Each model's
+    number of steps is chosen by its own measure on the validation data. As in the paper, p-values are not corrected.
+
+    >>> from gradrank.data.artificial import make_splits
+    >>> data = make_splits(30, n_docs=10, n_features=5, seed=1)
+    >>> objectives = {"NDCG": "Lambda(NDCG)", "MRR": "Lambda(MRR)"}
+    >>> study = study_measures(data["train"], data["vali"], data["test"], objectives,
+    ...                        parameters={"trees": 5, "min_docs": 5})
+    >>> [row[:2] for row in study.table().rows]
+    [('NDCG', 'NDCG'), ('NDCG', 'MRR'), ('MRR', 'NDCG'), ('MRR', 'MRR')]
+    """
+    wanted = dict(objectives or PAPER_OBJECTIVES)
+    parsed = {name: parse_objective(item) if isinstance(item, str) else item for name, item in wanted.items()}
+    measures = {name: single_measure(name) for name in wanted}
+    learners = {
+        name: learner_for(algorithm, parsed[name], measures[name], parameters or {}, seed, threads) for name in wanted
+    }
+    scores, interrupted = train_all(learners, train, valid, {"train": train, "test": test}, None, said)
+    kept = [measures[name] for name in scores]
+    evaluation = evaluate(test, {name: found["test"] for name, found in scores.items()}, kept, threads=threads)
+    comparisons = {}
+    for name in scores if len(scores) > 1 else ():
+        alone = evaluate(test, {key: found["test"] for key, found in scores.items()}, [measures[name]], threads=threads)
+        comparisons[measures[name]] = compare(alone, name, correction=None)
+    pairs = {
+        name: parsed[name].bind(train, seed=seed, threads=threads).gradients(found["train"], count_pairs=True)
+        for name, found in scores.items()
+    }
+    counts = {name: gradients.effective_pairs for name, gradients in pairs.items()}
+    return MeasureStudy(algorithm, evaluation, comparisons, counts, train.n_queries, interrupted)
+
+
+def study_pairs(
+    train: RankingData,
+    valid: RankingData,
+    test: RankingData,
+    sizes: Sequence[int],
+    objectives: Mapping[str, str | Objective] | None = None,
+    **options: Any,
+) -> list[MeasureStudy]:
+    """Figure 5: :func:`study_measures` on the first so many training queries, for several sizes.
+
+    >>> from gradrank.data.artificial import make_splits
+    >>> data = make_splits(30, n_docs=10, n_features=5, seed=1)
+    >>> studies = study_pairs(data["train"], data["vali"], data["test"], [10, 30],
+    ...                       {"NDCG": "Lambda(NDCG)", "MRR": "Lambda(MRR)"}, parameters={"trees": 5, "min_docs": 5})
+    >>> pairs_table(studies, "MRR").columns[2].name
+    'effective pairs'
+    """
+    for size in sizes:
+        if not 1 <= size <= train.n_queries:
+            raise TrainingError(f"sizes has {size}, expected a number of queries from 1 to {train.n_queries}")
+    return [study_measures(train.take_queries(np.arange(size)), valid, test, objectives, **options) for size in sizes]
+
+
+def pairs_table(studies: Sequence[MeasureStudy], measure: Measure | str) -> Table:
+    """Test accuracy by one measure against the number of effective pairs, for every training measure and size."""
+    target = single_measure(measure)
+    rows = [
+        (system, study.train_queries, study.effective_pairs[system], summary.mean, summary.standard_error)
+        for study in studies
+        for system in study.evaluation.systems
+        for summary in [study.evaluation.summary(system, target)]
+    ]
+    columns = (
+        Column("train"), Column("queries", "count"), Column("effective pairs", "count"),
+        Column(str(target), "number"), Column("standard error", "number"),
+    )  # fmt: skip
+    return Table(columns, tuple(sorted(rows, key=lambda row: (row[0], row[1]))), f"{target} on the test data")

@@ -1,0 +1,136 @@
+"""From a learner's settings to a trained net: the module, its batches, its state on disk."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.learners.grower import TrainingError
+from gradrank.learners.nets.checkpoint import read_state, state_writer
+from gradrank.learners.nets.settings import NetSettings
+from gradrank.learners.nets.torch_nets import (
+    FOR_WEIGHTS,
+    Weights,
+    build,
+    chance,
+    device_of,
+    initialise,
+    ranker_of,
+    reproducible,
+)
+from gradrank.learners.nets.training import Batches, NetTrainer, TrainedNet, train_net
+from gradrank.models.module import ModuleRanker
+from gradrank.models.ranker import Ranker
+from gradrank.models.scaling import Scaling
+from gradrank.objectives import (
+    Constructed,
+    Focused,
+    Lambda,
+    ListMLE,
+    ListNet,
+    Objective,
+    RankNetPairs,
+    Scheduled,
+    Tiered,
+)
+
+if TYPE_CHECKING:
+    from gradrank.learners.nets.learner import NetLearner
+
+# Objectives that look at differences of scores only.
+_BLIND_TO_CONSTANTS = (Lambda, Constructed, Tiered, RankNetPairs, ListNet, ListMLE, Focused)
+
+
+def fit_net(
+    learner: NetLearner,
+    train: RankingData,
+    valid: Mapping[str, RankingData],
+    objective: Objective,
+    settings: NetSettings,
+    scaling: Scaling,
+    run: Mapping[str, Any],
+) -> tuple[TrainedNet, Ranker]:
+    """Train the net that a learner describes; the record, and the ranker of the best epoch."""
+    device = device_of(settings.device)
+    names = train.feature_names
+    state, keep = None, None
+    if learner.checkpoint is not None:
+        state = read_state(learner.checkpoint, run)
+        total = settings.epochs * len(settings.rates)
+        keep = state_writer(learner.checkpoint, run, learner._check_checkpoint_every(), total)
+    with reproducible(settings.seed):
+        net, restarted = _net(learner.module, train.n_features, settings, _constant(objective, train))
+        net.to(device)
+
+        def ranker(weights: Weights) -> Ranker:
+            if learner.module is None:
+                return ranker_of(weights, settings, scaling, names)
+            module = copy.deepcopy(net)
+            module.load_state_dict(weights)
+            return ModuleRanker(module, feature_names=names, scaling=scaling)
+
+        trainer = NetTrainer(net, restarted, Batches(train, objective, scaling, settings, device), settings)
+        trained = train_net(
+            trainer,
+            ranker,
+            train,
+            objective,
+            settings,
+            valid=valid,
+            measures=[learner._measure()],
+            state=state,
+            callbacks=learner.callbacks,
+            keep=keep,
+        )
+        best = ranker(trained.state.best_weights)
+        if isinstance(best, ModuleRanker):
+            best.module.cpu().eval()
+        return trained, best
+
+
+def _constant(objective: Objective, train: RankingData) -> float | None:
+    """What scores may start from; None if the objective does not see a constant."""
+    parts = (objective.first, objective.second) if isinstance(objective, Scheduled) else (objective,)
+    if all(isinstance(part, _BLIND_TO_CONSTANTS) for part in parts):
+        return None
+    return objective.bind(train).start()
+
+
+def _net(
+    given: Any, n_features: int, settings: NetSettings, constant: float | None
+) -> tuple[torch.nn.Module, Callable[[int], None]]:
+    """The net, and what gives it the random weights of the n-th start."""
+    if given is None:
+        built = build(n_features, settings)
+
+        def draw(number: int) -> None:
+            initialise(built, settings.activation, chance(settings.seed, FOR_WEIGHTS, number), constant)
+
+        draw(0)
+        return built, draw
+    if isinstance(given, torch.nn.Module):
+        net = copy.deepcopy(given)
+    else:
+        torch.manual_seed(_seed(settings, 0))
+        net = given(n_features)
+        if not isinstance(net, torch.nn.Module):
+            raise TrainingError(f"module gives {type(net).__name__}, expected a torch.nn.Module")
+
+    def redraw(number: int) -> None:
+        # The first start takes the module as it was given; later ones, what its layers draw by themselves.
+        if number == 0:
+            return
+        torch.manual_seed(_seed(settings, number))
+        for part in net.modules():
+            if hasattr(part, "reset_parameters"):
+                part.reset_parameters()
+
+    return net, redraw
+
+
+def _seed(settings: NetSettings, number: int) -> int:
+    return int(chance(settings.seed, FOR_WEIGHTS, number).integers(2**62))

@@ -1,0 +1,255 @@
+"""The objective that a λ construction makes of a measure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.measures import AnyMeasure, Measure
+from gradrank.objectives import construction_kernel as kernel
+from gradrank.objectives.constructions import Construction, MisrankedPairs, RankNetWeightPairs
+from gradrank.objectives.costs import PRINTED, RANKNET, SIGMOID, ObjectiveError, PairCost, RankNet
+from gradrank.objectives.lambda_gradient import NORMALISATIONS, BoundLambda, Lambda
+from gradrank.objectives.lambda_kernel import FAMILIES
+from gradrank.objectives.objective import BoundObjective, Gradients, Objective
+from gradrank.parallel import for_query_blocks
+
+_COST_FORCES = {
+    RANKNET: kernel.RANKNET_FORCE,
+    SIGMOID: kernel.SIGMOID_FORCE,
+    PRINTED: kernel.PRINTED_FORCE,
+}
+
+
+def constructed(
+    measure: Measure,
+    construction: Construction,
+    *,
+    cost: PairCost | None = None,
+    normalise: Literal["none", "log", "deviation"] = "none",
+    ties: Literal["random", "file"] = "random",
+) -> Objective:
+    """The λ's of a measure by a construction; the fast :class:`Lambda` where it is the same.
+
+    >>> from gradrank.measures import MAP
+    >>> from gradrank.objectives.constructions import LocalCost
+    >>> constructed(MAP(), LocalCost(reach=3)), constructed(MAP(), RankNetWeightPairs())
+    (Lambda(MAP, construction=local-cost, reach=3), Lambda(MAP))
+    """
+    cost = cost or RankNet()
+    if isinstance(construction, RankNetWeightPairs):
+        return Lambda(measure, cost=cost, normalise=normalise, ties=ties)
+    if isinstance(construction, MisrankedPairs):
+        return Lambda(measure, cost=cost, pairs="misranked", normalise=normalise, ties=ties)
+    return Constructed(measure, construction, cost=cost, normalise=normalise, ties=ties)
+
+
+@dataclass(frozen=True, repr=False)
+class Constructed(Objective):
+    """λ's of a measure by a construction.
+
+    Prints as ``Lambda(MEASURE, construction=NAME)``, which is how it is spelt on the command line.
+
+    >>> from gradrank.measures import NDCG
+    >>> data = RankingData.from_arrays([[0.0]] * 2, [0, 1], qid=[1, 1])
+    >>> from gradrank.objectives.constructions import SpringSmooth
+    >>> bound = Constructed(NDCG(), SpringSmooth()).bind(data)
+    >>> bound.gradients(np.array([2.0, 1.0])).lambdas.astype(float).round(4).tolist()
+    [-0.7311, 0.7311]
+    """
+
+    target: Measure
+    """The measure to improve."""
+    construction: Construction
+    cost: PairCost = field(default_factory=RankNet)
+    """The pair cost, for constructions that take their force from one."""
+    normalise: Literal["none", "log", "deviation"] = "none"
+    """Scale the λ's of each query, as in :class:`Lambda`."""
+    ties: Literal["random", "file"] = "random"
+    """Order of documents with equal scores, as in :class:`Lambda`."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.construction, Construction):
+            raise ObjectiveError(f"expected a construction, found {self.construction!r}")
+        self._plain()  # the checks of what both have
+        if not self.construction.takes_cost and self.cost != RankNet():
+            raise ObjectiveError(f"{self.construction.name} has a force of its own and takes no cost")
+
+    def _plain(self) -> Lambda:
+        """The ordinary λ-gradient of the same pairs."""
+        return Lambda(self.target, cost=self.cost, normalise=self.normalise, ties=self.ties)
+
+    @property
+    def measure(self) -> AnyMeasure | None:
+        """The target measure."""
+        return self.target
+
+    @property
+    def has_curvature(self) -> bool:
+        """Whether the construction has a second derivative, and its pair cost a usable one."""
+        return self.construction.usable_curvature and self.cost.usable_curvature
+
+    def bind(self, data: RankingData, *, seed: int = 0, threads: int | None = None) -> BoundObjective:
+        """See Objective.bind."""
+        if self.construction.pairwise:
+            return BoundConstructed(self, data, seed, threads)
+        return BoundMoves(self, data, seed, threads)
+
+    def __str__(self) -> str:
+        parts = [str(self.target), str(self.construction)]
+        if self.cost != RankNet():
+            parts.append(str(self.cost))
+        for name, default in (("normalise", "none"), ("ties", "random")):
+            if getattr(self, name) != default:
+                parts.append(f"{name}={getattr(self, name)}")
+        return f"Lambda({', '.join(parts)})"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class BoundConstructed(BoundLambda):
+    """A pairwise construction bound to data; documents are laid out as for the ordinary λ-gradient."""
+
+    def __init__(self, objective: Constructed, data: RankingData, seed: int, threads: int | None) -> None:
+        super().__init__(objective._plain(), data, seed, threads)
+        self.constructed = objective
+
+    def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
+        """See BoundObjective.gradients."""
+        objective, construction = self.constructed, self.constructed.construction
+        swap = objective.target.swap
+        assert swap is not None
+        force = _COST_FORCES[objective.cost.code] if construction.force is None else construction.force
+        floor, margin, reach = (getattr(construction, name, 0) for name in ("floor", "margin", "reach"))
+        lambdas = np.zeros(self._n_docs, dtype=np.float32)
+        rhos = np.zeros(self._n_docs, dtype=np.float32)
+        pairs = np.zeros(len(self._indptr) - 1, dtype=np.int64)
+
+        def work(first: int, end: int) -> None:
+            kernel.construction_block(
+                first, end, self._indptr, scores, self._layout, self._run_end, self._limit, self._shuffle, self._gain,
+                self._weight, self._norm, self._depth, self._active, self._query_weight, self._option,
+                construction.select, construction.weigh, force, objective.cost.slope, objective.cost.shift,
+                float(floor), float(margin), int(reach) or 1, NORMALISATIONS[objective.normalise], lambdas, rhos,
+                pairs, *FAMILIES[swap.form],
+            )  # fmt: skip
+
+        for_query_blocks(work, self._indptr, self._threads)
+        return Gradients(lambdas, rhos, int(pairs.sum()) if count_pairs else -1)
+
+
+class BoundMoves(BoundLambda):
+    """DiscreteBounded bound to data: every move is made and the measure evaluated again, by its own kernel.
+
+    ``effective_pairs`` counts documents with a non-zero λ.
+
+    >>> from gradrank.measures import MRR
+    >>> from gradrank.objectives.constructions import DiscreteBounded
+    >>> data = RankingData.from_arrays([[0.0]] * 3, [0, 0, 1], qid=[1, 1, 1])
+    >>> bound = Constructed(MRR(), DiscreteBounded()).bind(data)
+    >>> bound.gradients(np.array([3.0, 2.0, 1.0])).lambdas.astype(float).round(4).tolist()
+    [0.0, -0.1667, 0.6667]
+    """
+
+    # Documents of the lists that are made at a time: bounds the memory for long lists.
+    _block = 1 << 20
+
+    def __init__(self, objective: Constructed, data: RankingData, seed: int, threads: int | None) -> None:
+        super().__init__(objective._plain(), data, seed, threads)
+        self.constructed = objective
+
+    def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
+        """See BoundObjective.gradients."""
+        indptr, n = self._indptr, len(self._layout)
+        order, rank, target = (np.empty(n, dtype=np.int64) for _ in range(3))
+
+        def work(first: int, end: int) -> None:
+            kernel.standing_block(
+                first, end, indptr, scores, self._layout, self._run_end, self._limit, self._shuffle, self._active,
+                order, rank, target,
+            )  # fmt: skip
+
+        for_query_blocks(work, indptr, self._threads)
+        now = self._values(indptr, order, self._gain, self._weight, self._norm, self._depth)
+        movers = np.flatnonzero(target != rank)
+        query = np.searchsorted(indptr, movers, side="right") - 1
+        gains = np.zeros(n)
+        sizes = np.diff(indptr)[query]
+        # Blocks of whole trial lists of about equal length in documents.
+        number = (np.cumsum(sizes) - sizes) // self._block
+        for part in np.split(np.arange(len(movers)), np.flatnonzero(np.diff(number)) + 1):
+            if len(part):
+                after = self._moved(movers[part], query[part], order, rank, target)
+                gains[movers[part]] = np.maximum(after - now[query[part]], 0.0)
+        bound = getattr(self.constructed.construction, "bound", math.inf)
+        pushes = np.sign(rank - target) * np.minimum(gains, bound) + 0.0  # no −0
+        lambdas = np.zeros(self._n_docs, dtype=np.float32)
+        lambdas[self._layout] = pushes * np.repeat(self._scale(pushes), np.diff(indptr))
+        pushed = int(np.count_nonzero(pushes)) if count_pairs else -1
+        return Gradients(lambdas, np.zeros(self._n_docs, dtype=np.float32), pushed)
+
+    def _moved(
+        self,
+        movers: NDArray[np.int64],
+        query: NDArray[np.int64],
+        order: NDArray[np.int64],
+        rank: NDArray[np.int64],
+        target: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        """The measure of the movers' queries after each of them alone has moved."""
+        indptr = np.concatenate(([0], np.cumsum(np.diff(self._indptr)[query])))
+        trial_order, gain = np.empty(indptr[-1], dtype=np.int64), np.empty(indptr[-1])
+        weight = np.empty(indptr[-1] if len(self._weight) else 0)
+        kernel.fill_trials(
+            movers,
+            query,
+            self._indptr,
+            order,
+            rank,
+            target,
+            self._gain,
+            self._weight,
+            indptr,
+            trial_order,
+            gain,
+            weight,
+        )
+        return self._values(indptr, trial_order, gain, weight, self._norm[query], self._depth[query])
+
+    def _values(
+        self,
+        indptr: NDArray[np.int64],
+        order: NDArray[np.int64],
+        gain: NDArray[np.float64],
+        weight: NDArray[np.float64],
+        norm: NDArray[np.float64],
+        depth: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        evaluate: Any = self.constructed.target.kernel()
+        untied, retrieved, out = np.empty(0, dtype=np.int64), np.diff(indptr), np.empty(len(indptr) - 1)
+
+        def work(first: int, end: int) -> None:
+            evaluate(first, end, indptr, order, untied, retrieved, gain, norm, depth, weight, self._option, out)
+
+        for_query_blocks(work, indptr, self._threads)
+        return out
+
+    def _scale(self, pushes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The factor of each query's λ's."""
+        scale = self._query_weight.astype(np.float64)
+        starts, sizes = self._indptr[:-1], np.diff(self._indptr)
+        if self.constructed.normalise == "log":
+            total = np.add.reduceat(np.abs(pushes), starts)
+            some = np.where(total > 0.0, total, 1.0)
+            scale = scale * np.where(total > 0.0, np.log2(1.0 + some) / some, 1.0)
+        elif self.constructed.normalise == "deviation":
+            mean = np.add.reduceat(pushes, starts) / sizes
+            squares = np.add.reduceat((pushes - np.repeat(mean, sizes)) ** 2, starts) / sizes
+            scale = scale / np.where(squares > 0.0, np.sqrt(squares), 1.0)
+        return scale

@@ -1,0 +1,94 @@
+"""RankNet: every pair of differently labelled documents counts the same."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.measures import AnyMeasure, KendallTau
+from gradrank.objectives.costs import ObjectiveError, RankNet
+from gradrank.objectives.lambda_gradient import BoundLambda, Lambda
+from gradrank.objectives.lists import check_label
+from gradrank.objectives.objective import Gradients, Objective
+from gradrank.objectives.ranknet_kernel import ranknet_block, ranknet_loss_block
+from gradrank.parallel import for_query_blocks
+
+
+@dataclass(frozen=True, repr=False)
+class RankNetPairs(Objective):
+    """Σ log(1 + e^{−σ(s_i − s_j)}) over all pairs with label i above label j (Burges et al. 2005).
+
+    The pair cost of the λ-gradients without a measure; named ``RankNet`` in the grammar. Documents without a label join
+    no pair.
+
+    >>> data = RankingData.from_arrays([[0.0]] * 3, [0, 2, 1], qid=[1, 1, 1])
+    >>> bound = RankNetPairs().bind(data)
+    >>> bound.gradients(np.zeros(3)).lambdas.tolist(), round(bound.loss(np.zeros(3)), 4)
+    ([-1.0, 1.0, 0.0], 2.0794)
+    """
+
+    sigma: float = 1.0
+    label: str | None = None
+    """Label source; None = the primary one."""
+
+    def __post_init__(self) -> None:
+        good = isinstance(self.sigma, int | float) and not isinstance(self.sigma, bool)
+        if not good or not 0.0 < self.sigma < math.inf:
+            raise ObjectiveError(f"RankNet: sigma is {self.sigma!r}, expected a positive number")
+        check_label("RankNet", self.label)
+
+    @property
+    def measure(self) -> AnyMeasure | None:
+        """RankNet is built on no measure."""
+        return None
+
+    def bind(self, data: RankingData, *, seed: int = 0, threads: int | None = None) -> BoundRankNet:
+        """See Objective.bind."""
+        return BoundRankNet(self, data, seed, threads)
+
+    def __str__(self) -> str:
+        given = [f"sigma={self.sigma:g}"] if self.sigma != 1.0 else []
+        given += [f"label={self.label}"] if self.label is not None else []
+        return f"RankNet({', '.join(given)})" if given else "RankNet"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class BoundRankNet(BoundLambda):
+    """RankNet bound to data, with the pairs of Kendall's τ: all of different labels."""
+
+    def __init__(self, objective: RankNetPairs, data: RankingData, seed: int, threads: int | None) -> None:
+        pairs = Lambda(KendallTau(label=objective.label), cost=RankNet(objective.sigma))
+        super().__init__(pairs, data, seed, threads)
+        self._sigma = float(objective.sigma)
+
+    def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
+        """See BoundObjective.gradients; every pair has an effect."""
+        lambdas, rhos = np.zeros(self._n_docs, dtype=np.float32), np.zeros(self._n_docs, dtype=np.float32)
+
+        def work(first: int, end: int) -> None:
+            ranknet_block(
+                first, end, self._indptr, scores, self._layout, self._run_end, self._limit, self._active,
+                self._query_weight, self._sigma, lambdas, rhos,
+            )  # fmt: skip
+
+        for_query_blocks(work, self._indptr, self._threads)
+        return Gradients(lambdas, rhos, int(self.pairs_per_query()[self._active].sum()) if count_pairs else -1)
+
+    def loss(self, scores: NDArray[np.float64]) -> float | None:
+        """See BoundObjective.loss."""
+        losses = np.zeros(len(self._indptr) - 1)
+
+        def work(first: int, end: int) -> None:
+            ranknet_loss_block(
+                first, end, self._indptr, scores, self._layout, self._run_end, self._limit, self._active,
+                self._query_weight, self._sigma, losses,
+            )  # fmt: skip
+
+        for_query_blocks(work, self._indptr, self._threads)
+        return float(losses.sum())

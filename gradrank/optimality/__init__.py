@@ -1,0 +1,12 @@
+"""Is a trained ranker at a local maximum of a measure? Random directions and one weight at a time; climbing."""
+
+from gradrank.optimality.climb import Climb as Climb
+from gradrank.optimality.climb import climb as climb
+from gradrank.optimality.directions import confidence_of as confidence_of
+from gradrank.optimality.directions import direction_count as direction_count
+from gradrank.optimality.result import OptimalityResult as OptimalityResult
+from gradrank.optimality.result import Probe as Probe
+from gradrank.optimality.search import FINE_STEPS as FINE_STEPS
+from gradrank.optimality.search import STEPS as STEPS
+from gradrank.optimality.search import Tried as Tried
+from gradrank.optimality.search import local_optimality as local_optimality

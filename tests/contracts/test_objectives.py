@@ -1,0 +1,130 @@
+"""What every objective promises, whatever it is made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gradrank.data import RankingData
+from gradrank.objectives import CONSTRUCTIONS, parse_objective
+from gradrank.objectives.registry import PLAIN
+
+NAMES = [
+    *PLAIN,
+    "ListNet(exact=true)",
+    "ListMLE(k=2)",
+    "Focused(k=3, beta=1)",
+    "NDCG@3",
+    "Tiered(NDCG, CNDCG, weight=0.3)",
+    "Scheduled(NDCG, Lambda(MAP, cost=sigmoid), schedule=linear, w0=0.5, eta=0.01)",
+    *(f"Lambda({measure}, construction={name})" for name in CONSTRUCTIONS for measure in ("NDCG", "MAP", "MRR")),
+]
+# Those that look at single documents: their λ's need not add up to 0.
+ALONE = ("Regression", "discrete-bounded")
+CLICKS = "clicks"
+
+
+def made_up(name: str, seed: int = 0, n_queries: int = 12) -> tuple[RankingData, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 11, n_queries)
+    n = int(sizes.sum())
+    labels = rng.integers(0, 4, n).astype(np.float32)
+    if name.startswith("Focused"):
+        labels = np.concatenate([rng.permutation(np.maximum(3 - np.arange(size), 0)) for size in sizes]).astype("f4")
+    labels[rng.random(n) < 0.1] = np.nan
+    clicks = rng.choice([0.0, 0.2, 0.7], n)
+    return RankingData.from_arrays(np.zeros((n, 1)), {"label": labels, CLICKS: clicks}, group=sizes), rng.normal(size=n)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_read_back(name: str) -> None:
+    objective = parse_objective(name)
+    assert parse_objective(str(objective)) == objective
+    assert str(parse_objective(str(objective))) == str(objective)
+    assert hash(objective) == hash(parse_objective(name))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not any(word in name for word in ALONE)])
+def test_forces_add_up_to_nothing_and_ignore_shifts(name: str) -> None:
+    data, scores = made_up(name)
+    bound = parse_objective(name).bind(data)
+    lambdas = bound.gradients(scores).lambdas.astype(float)
+    assert lambdas.any()
+    for start, end in zip(data.indptr[:-1], data.indptr[1:], strict=True):
+        assert abs(lambdas[start:end].sum()) <= 1e-5 * max(1.0, np.abs(lambdas[start:end]).max())
+    # A shift of all scores of a query by a power of two rounds little.
+    shifted = bound.gradients(scores + np.repeat(2.0 ** (np.arange(data.n_queries) % 5), data.sizes)).lambdas
+    np.testing.assert_allclose(shifted, lambdas, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_unjudged_documents_and_single_ones_are_left_alone(name: str) -> None:
+    data, scores = made_up(name)
+    got = parse_objective(name).bind(data).gradients(scores)
+    if "Tiered" not in name:
+        unjudged = np.isnan(data.label())
+        assert unjudged.any()
+        assert not got.lambdas[unjudged].any()
+        assert not got.rhos[unjudged].any()
+    if name != "Regression":
+        single = np.repeat(data.sizes == 1, data.sizes)
+        assert single.any()
+        assert not got.lambdas[single].any()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_to_learn_gives_nothing(name: str) -> None:
+    for labels in ([1.0, 1.0, 1.0], [0.0, 0.0, 0.0], [float("nan")] * 3):
+        if name.startswith("Focused") and labels[0] == 1.0:
+            continue
+        data = RankingData.from_arrays(np.zeros((3, 1)), {"label": labels, CLICKS: np.zeros(3)}, group=[3])
+        got = parse_objective(name).bind(data).gradients(np.array([0.3, 0.2, 0.1]), count_pairs=True)
+        if name != "Regression":
+            assert not got.lambdas.any()
+            assert not got.rhos.any()
+            assert got.effective_pairs <= 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weights_of_queries_scale_their_forces(name: str) -> None:
+    data, scores = made_up(name)
+    weight = np.random.default_rng(1).uniform(0.5, 3.0, data.n_queries)
+    plain = parse_objective(name).bind(data).gradients(scores)
+    weighted = parse_objective(name).bind(data.with_weight(weight)).gradients(scores)
+    each = np.repeat(weight, data.sizes)
+    np.testing.assert_allclose(weighted.lambdas, plain.lambdas * each, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(weighted.rhos, plain.rhos * each, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_threads_change_nothing(name: str) -> None:
+    # Enough documents for several blocks; tied scores, which the seed orders.
+    data, scores = made_up(name, n_queries=1700)
+    scores = np.round(scores)
+    one, two = (parse_objective(name).bind(data, seed=3, threads=t).gradients(scores, count_pairs=True) for t in (1, 2))
+    np.testing.assert_array_equal(one.lambdas, two.lambdas)
+    np.testing.assert_array_equal(one.rhos, two.rhos)
+    assert one.effective_pairs == two.effective_pairs
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_curvature_is_there_where_it_is_declared(name: str) -> None:
+    data, scores = made_up(name)
+    objective = parse_objective(name)
+    rhos = objective.bind(data).gradients(scores).rhos
+    if objective.has_curvature:
+        assert rhos.any()
+        assert (rhos >= 0).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_following_the_forces_lowers_the_loss(name: str) -> None:
+    data, scores = made_up(name)
+    bound = parse_objective(name).bind(data)
+    before = bound.loss(scores)
+    if before is None:
+        assert name.startswith(("Lambda", "NDCG", "Tiered", "Scheduled"))
+        return
+    after = bound.loss(scores + 0.01 * bound.gradients(scores).lambdas)
+    assert after is not None
+    assert after < before

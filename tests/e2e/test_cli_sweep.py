@@ -1,0 +1,180 @@
+"""Sweeps and diagnoses on the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gradrank.cli.main import app
+from gradrank.models.saved import load_ranker
+
+COMMAND = "from gradrank.cli.main import run; run()"
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    arguments = ("make-data", folder / "d", "--queries", 60, "--docs", 12, "--features", 6, "--clicks", "--seed", 5)
+    assert run(*arguments).exit_code == 0
+    return folder / "d"
+
+
+@pytest.fixture(autouse=True)
+def folder(made, tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d").symlink_to(made)
+    return tmp_path
+
+
+FILES = ("--train", "d/train.txt", "--label", "clicks=d/train.clicks.txt",
+         "--valid", "d/vali.txt", "--valid-label", "clicks=d/vali.clicks.txt")  # fmt: skip
+TEST = ("--test", "d/test.txt", "--test-label", "clicks=d/test.clicks.txt")
+QUICK = ("--trees", 10, "--min-docs", 5, "--threads", 1, "-m", "NDCG@3", "-m", "CNDCG@3")
+
+
+def sweep(*arguments: object):
+    return run("sweep", *FILES, *QUICK, *arguments, "-o", "model.json")
+
+
+def error_of(result) -> str:
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("gradrank: error: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr.removeprefix("gradrank: error: ").rstrip("\n")
+
+
+# ---------------------------------------------------------------- sweep
+def test_a_sweep_agrees_with_train_and_evaluate() -> None:
+    result = sweep(*TEST, "--weights", "0.3,0.6", "--format", "json")
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert list(said["weights"]) == ["w=0", "w=0.3", "w=0.6"]
+    objective = "Tiered(NDCG, CNDCG, weight=0.3)"
+    trained = run("train", *FILES, "--objective", objective, "--trees", 10, "--min-docs", 5, "--threads", 1,
+                  "-m", "Graded(NDCG@3, CNDCG@3)", "-o", "alone.json")  # fmt: skip
+    assert trained.exit_code == 0, trained.output
+    member = load_ranker("model.json.sweep/w=0.3.json")
+    assert member.to_dict()["payload"] == load_ranker("alone.json").to_dict()["payload"]
+    assert run("score", "alone.json", "d/test.txt", "-o", "s.txt").exit_code == 0
+    shown = run("evaluate", "d/test.txt", "--scores", "s.txt", "--label", "clicks=d/test.clicks.txt",
+                "-m", "NDCG@3", "-m", "CNDCG@3", "--format", "json")  # fmt: skip
+    assert json.loads(shown.stdout)["s.txt"] == said["data"]["test"]["means"]["w=0.3"]
+    chosen = said["choice"]["system"]
+    assert (
+        load_ranker("model.json").to_dict()["payload"]
+        == load_ranker(f"model.json.sweep/{chosen}.json").to_dict()["payload"]
+    )
+    assert load_ranker("model.json").training["choice"]["system"] == chosen
+
+
+def test_what_people_see_and_doing_it_again() -> None:
+    first = sweep("--weights", "0.5", "--plot", "trade.html")
+    assert first.exit_code == 0, first.output
+    assert "CNDCG@3" in first.stdout
+    assert first.stdout.splitlines()[-1] == "model.json: the chosen model"
+    assert "training w=0.5, 2 of 2" in first.stderr
+    assert "<svg" in Path("trade.html").read_text()
+    before = Path("model.json").read_text()
+    again = sweep("--weights", "0.5", "--quiet")
+    assert again.exit_code == 0
+    assert again.stdout == first.stdout
+    assert again.stderr == ""
+    assert json.loads(Path("model.json").read_text())["payload"] == json.loads(before)["payload"]
+
+
+def test_a_killed_sweep_goes_on() -> None:
+    words = ["sweep", *map(str, (*FILES, *QUICK, "--weights", "0.2,0.4")), "-o", "m.json"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *words], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+        env={**os.environ, "OMP_WAIT_POLICY": "passive"},
+    )  # fmt: skip
+    assert process.stderr is not None
+    heard = next(line for line in process.stderr if "training w=0.2" in line)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert heard
+    finished = Path("m.json.sweep/w=0.json")
+    assert not Path("m.json").exists()
+    done = finished.read_bytes()
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    assert finished.read_bytes() == done
+    assert "training w=0," not in result.stderr
+    assert "training w=0.4" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--weights", "a"), "--weights is 'a', expected numbers between commas"),
+        (("--weights", "2"), "a weight is 2.0, expected a number from 0 to 1"),
+        (("--objective", "NDCG"), "expected tiers"),
+        (("--objective", "Tiered(NDCG, CNDCG(label=nothing))"), "there is no label source 'nothing'"),
+        (("--level", "1"), "--level is 1.0"),
+        (("--margin", "0"), "--margin is 0.0"),
+        (("--plot", "x.gif"), "x.gif: is no plot that can be written"),
+        (("--plot", "nowhere/x.html"), "nowhere/x.html: cannot be written"),
+        (("--set", "leaf"), "--set is 'leaf', expected KEY=VALUE"),
+        (("--set", "leafs=3"), "--leafs does not go with lambdamart"),
+    ],
+)
+def test_wrong_input(arguments, message: str) -> None:
+    assert message in error_of(sweep(*arguments))
+    assert not Path("model.json").exists()
+
+
+def test_other_parameters_of_the_learner() -> None:
+    assert sweep("--weights", "0.5", "--set", "leaves=4", "--set", "queries=0.5").exit_code == 0
+    training = load_ranker("model.json").training
+    assert (training["parameters"]["leaves"], training["parameters"]["queries"]) == (4, 0.5)
+
+
+# ---------------------------------------------------------------- diagnose
+@pytest.fixture
+def model() -> str:
+    objective = "Tiered(NDCG@3, CNDCG(label=clicks)@3, weight=0.2)"
+    result = run("train", *FILES, "--objective", objective, "--trees", 6, "--min-docs", 5, "--threads", 1,
+                 "--diagnostics", 2, "-o", "model.json")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "on label 'clicks': " in result.stderr
+    return "model.json"
+
+
+def test_a_diagnosis(model: str) -> None:
+    result = run("diagnose", model, "-o", "page.html", "--format", "json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["steps"] == [0, 2, 4, 6]
+    assert Path("page.html").read_text().count("<svg") == 6
+    shown = run("diagnose", model)
+    assert "rank_changes: top" in shown.stdout
+    assert run("diagnose", model, "-o", "figures", "--image", "png").exit_code == 0
+    assert Path("figures/agreement.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_models_without_diagnostics() -> None:
+    assert run("train", *FILES, "--trees", 3, "--min-docs", 5, "--threads", 1, "-o", "model.json").exit_code == 0
+    assert "was trained without --diagnostics N" in error_of(run("diagnose", "model.json"))
+    result = run("diagnose", "model.json", "-o", "page.html")
+    assert result.exit_code == 0
+    assert "was trained without --diagnostics N" in result.stderr
+    assert "<svg" in Path("page.html").read_text()
+
+
+def test_models_that_tell_nothing() -> None:
+    from gradrank.models.linear import LinearRanker
+
+    LinearRanker([1.0], feature_names=["a"]).save("bare.json")
+    assert "tells nothing of its training" in error_of(run("diagnose", "bare.json", "-o", "page.html"))
+    assert not Path("page.html").exists()
+    assert "there is no such file" in error_of(run("diagnose", "none.json"))

@@ -1,0 +1,154 @@
+"""Studies of constructions and of training measures: what they report is what separate training gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gradrank.data.artificial import make_splits
+from gradrank.errors import GradrankError
+from gradrank.evaluation import t_test
+from gradrank.experiments import RECIPES, recipe
+from gradrank.experiments.constructions import REFERENCE, check_study, study_constructions
+from gradrank.experiments.donmez import Scale
+from gradrank.experiments.train_test_measures import pairs_table, study_measures, study_pairs
+from gradrank.learners import LambdaMART
+from gradrank.measures import MAP, MRR, NDCG
+from gradrank.objectives import Lambda, parse_objective
+
+QUICK = {"trees": 8, "min_docs": 5}
+
+
+@pytest.fixture(scope="module")
+def splits():
+    return make_splits(60, n_docs=12, n_features=6, seed=2)
+
+
+def test_a_study_is_one_training_for_each_construction(splits) -> None:
+    train, valid = splits["train"], splits["vali"]
+    study = study_constructions(
+        train, valid, MAP(), constructions=["spring-smooth", "local-cost(reach=2)"], parameters=QUICK, threads=1
+    )
+    assert study.evaluation.systems == (REFERENCE, "spring-smooth", "local-cost(reach=2)")
+    values = {}
+    for name in ("ranknet-weight-pairs", "spring-smooth"):
+        learner = LambdaMART(
+            f"Lambda(MAP, construction={name})", step="gradient", split="mse", measure="MAP", threads=1, **QUICK
+        ).fit(train, valid=valid)
+        values[name] = MAP().values(learner.ranker_.score(valid), valid)
+        np.testing.assert_allclose(study.evaluation.values[name][MAP()], values[name])
+    summary = study.to_dict()["constructions"]["spring-smooth"]
+    error = values["spring-smooth"].std(ddof=1) / np.sqrt(valid.n_queries)
+    np.testing.assert_allclose(summary["standard_error"], error)
+    row = next(row for row in study.comparison.rows if row.system == "spring-smooth")
+    np.testing.assert_allclose(row.test.p, t_test(values["spring-smooth"], values[REFERENCE]).p)
+    shown = study.table().rows
+    assert [row[1] for row in shown] == sorted((row[1] for row in shown), reverse=True)
+
+
+def test_ctrl_c_keeps_the_constructions_that_are_done(splits) -> None:
+    done = []
+
+    def said(name: str, value: float) -> None:
+        done.append(name)
+
+    def interrupt(step) -> None:
+        if len(done) == 2:
+            raise KeyboardInterrupt
+
+    study = study_constructions(
+        splits["train"], splits["vali"], "MAP", parameters={**QUICK, "callbacks": (interrupt,)}, said=said
+    )
+    assert study.interrupted
+    assert study.evaluation.systems == tuple(done)
+    assert len(done) == 2
+    with pytest.raises(KeyboardInterrupt):
+        study_constructions(splits["train"], splits["vali"], "MAP", parameters={**QUICK, "callbacks": (interrupt,)})
+
+
+def test_training_and_test_measures(splits) -> None:
+    objectives = {"NDCG": "Lambda(NDCG)", "MRR(rel=2)": Lambda(MRR(rel=2), pairs="misranked")}
+    study = study_measures(
+        splits["train"], splits["vali"], splits["test"], objectives, parameters={**QUICK, "queries": 1.0}, threads=1
+    )
+    for name, objective in (("NDCG", Lambda(NDCG())), ("MRR(rel=2)", Lambda(MRR(rel=2), pairs="misranked"))):
+        learner = LambdaMART(objective, measure=name, queries=1.0, threads=1, **QUICK)
+        learner.fit(splits["train"], valid=splits["vali"])
+        scores = learner.ranker_.score(splits["test"])
+        for measure in (NDCG(), MRR(rel=2)):
+            np.testing.assert_allclose(study.evaluation.values[name][measure], measure.values(scores, splits["test"]))
+        pairs = objective.bind(splits["train"]).gradients(learner.ranker_.score(splits["train"]), count_pairs=True)
+        assert study.effective_pairs[name] == pairs.effective_pairs
+    # The row of the matching measure has nothing to be compared with.
+    assert [row[6] == "–" for row in study.table().rows] == [True, False, False, True]
+    assert study.effective_pairs["MRR(rel=2)"] < study.effective_pairs["NDCG"]
+
+
+def test_more_training_queries_have_more_effective_pairs(splits) -> None:
+    studies = study_pairs(
+        splits["train"], splits["vali"], splits["test"], [15, 60], {"NDCG": "Lambda(NDCG)", "MRR": "Lambda(MRR)"},
+        parameters=QUICK,
+    )  # fmt: skip
+    rows = pairs_table(studies, "MRR").rows
+    assert [row[:2] for row in rows] == [("MRR", 15), ("MRR", 60), ("NDCG", 15), ("NDCG", 60)]
+    assert rows[0][2] < rows[1][2]
+    assert rows[2][2] < rows[3][2]
+    with pytest.raises(GradrankError, match="sizes has 61"):
+        study_pairs(splits["train"], splits["vali"], splits["test"], [61])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"measure": "Graded(MAP, MRR)"}, "is a graded measure"),
+        ({"constructions": ["spring"]}, "there is no construction 'spring'"),
+        ({"constructions": ["local-cost(3)"]}, "is not a construction like"),
+        ({"algorithm": "lambdamrt"}, "there is no algorithm"),
+        ({"algorithm": "mart"}, "learns by regression"),
+        ({"parameters": {"tree": 3}}, "has no parameter 'tree'"),
+        ({"parameters": {"objective": "MAP"}}, "has no parameter 'objective' to set"),
+        ({"parameters": {"trees": 0}}, "trees is 0"),
+    ],
+)
+def test_wrong_arguments_are_found_without_data(options, message: str) -> None:
+    given = {"measure": "MAP", "constructions": None, "algorithm": "lambdamart", "parameters": None, **options}
+    with pytest.raises(GradrankError, match=message):
+        check_study(**given)
+
+
+@pytest.mark.parametrize("name", [name for name, place in RECIPES.items() if ".donmez:" in place])
+def test_recipes_run(name: str, splits) -> None:
+    scale = Scale(
+        algorithm="lambdamart",
+        parameters=("trees=8", "min_docs=5"),
+        constructions=("spring-smooth",),
+        shares=(0.5, 1.0),
+        threads=1,
+    )
+    said: list[str] = []
+    result = recipe(name)(scale, data=splits, say=said.append)
+    assert result.name == name
+    assert said
+    assert result.settings["queries"] == 60
+    assert "| " in result.to_markdown()
+    expected = {"donmez-1": 2, "donmez-2": 2, "donmez-3": 16, "donmez-4": 16, "donmez-fig5": 8}
+    assert len(result.tables[0].rows) == expected[name]
+
+
+def test_figure_5_has_a_curve_for_each_training_measure(splits) -> None:
+    scale = Scale(algorithm="lambdamart", parameters=("trees=4", "min_docs=5"), shares=(0.5, 1.0), threads=1)
+    points, *curves = recipe("donmez-fig5")(scale, data=splits).tables
+    assert [curve.title for curve in curves] == [
+        f"trained for {name}" for name in ("MAP(rel=2)", "MRR(rel=2)", "NDCG", "NDCG@10")
+    ]
+    np.testing.assert_allclose(10 ** curves[0].rows[0][0], points.rows[0][2])
+    assert curves[0].rows[0][1] == points.rows[0][3]
+    with pytest.raises(GradrankError, match="parameters has 'trees', expected KEY=VALUE"):
+        recipe("donmez-1")(Scale(parameters=("trees",)), data=splits)
+
+
+def test_the_papers_objectives_are_names() -> None:
+    from gradrank.experiments.train_test_measures import PAPER_OBJECTIVES
+
+    for measure, objective in PAPER_OBJECTIVES.items():
+        assert str(parse_objective(objective).measure) == measure

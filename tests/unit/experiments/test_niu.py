@@ -1,0 +1,130 @@
+"""Niu's tables and figures on small data; cells that are kept; folders of data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gradrank.data import RankingData
+from gradrank.data.formats import write_data
+from gradrank.data.topk import is_top_k
+from gradrank.errors import DataError
+from gradrank.experiments import run
+from gradrank.experiments.cells import Cell, run_cells
+from gradrank.experiments.folders import Fold, read_folds, read_splits
+from gradrank.experiments.niu import RANKERS, Scale, _truths, _verdicts
+
+SMALL = Scale(queries=40, docs=12, features=4, rounds=3, epochs=1, beta=0.5, c=1.0, k=3, threads=1)
+QUICK = Scale(**{**SMALL.__dict__, "rankers": ("SVMmap", "RankSVM", "FocusedSVM"), "betas": (0.0, 0.5, 1.0)})
+
+
+def test_table_4_has_all_rankers_on_both_truths() -> None:
+    result = run("niu-4", scale=SMALL)
+    assert [table.title for table in result.tables] == [
+        "graded labels: means of 5 folds",
+        "topk labels: means of 5 folds",
+    ]
+    for table, name in zip(result.tables, ("NDCG", "KappaNDCG"), strict=True):
+        assert [row[0] for row in table.rows] == list(RANKERS)
+        assert len(table.rows) == 10
+        assert [column.name for column in table.columns][1:5] == [*(f"{name}@{k}" for k in (1, 2, 3)), (
+            "ERR(top=query)" if name == "NDCG" else "KappaERR")]  # fmt: skip
+        assert all(0.0 < value < 1.0 for row in table.rows for value in row[1:5])
+    assert len(result.notes) == 12
+
+
+def test_trainings_that_are_done_are_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    first = run("niu-4", scale=QUICK, out=tmp_path, say=said.append)
+    assert len(list((tmp_path / "cells").iterdir())) == 2 * 3 * 5
+    (tmp_path / "cells" / sorted(file.name for file in (tmp_path / "cells").iterdir())[0]).unlink()
+    trained = []
+    from gradrank.experiments import cells
+
+    whole = cells.run_cell
+    monkeypatch.setattr(cells, "run_cell", lambda cell, fold: (trained.append(cell.name), whole(cell, fold))[1])
+    again = run("niu-4", scale=QUICK, out=tmp_path, say=said.append)
+    assert len(trained) == 1
+    assert again == first
+    assert "29 of 30 trainings are kept from before" in said
+    # Other settings are other trainings.
+    run("niu-4", scale=Scale(**{**QUICK.__dict__, "c": 2.0, "truths": ("graded",)}), out=tmp_path)
+    assert len(trained) == 1 + 15
+
+
+def test_figure_draws_over_beta() -> None:
+    scale = Scale(**{**QUICK.__dict__, "truths": ("topk",)})
+    result = run("niu-fig1", scale=scale)
+    (table,) = result.tables
+    assert [row[0] for row in table.rows] == [0.0, 0.5, 1.0]
+    assert [column.name for column in table.columns] == ["β", "KappaNDCG@3", "KappaERR"]
+    assert "is highest at β" in result.notes[0]
+
+
+def test_a_query_has_one_truth_in_all_folds() -> None:
+    folds = SMALL.folds()
+    truths = _truths(SMALL, folds)["topk"]
+    seen: dict[str, bytes] = {}
+    for fold, graded in zip(truths, folds, strict=True):
+        for data, before in zip(fold, graded, strict=True):
+            assert is_top_k(data.label(), data.indptr)
+            for query, qid in enumerate(data.qid):
+                labels = data.take_queries([query]).label()
+                assert seen.setdefault(qid, labels.tobytes()) == labels.tobytes()
+                grades = before.take_queries([query]).label()
+                assert grades[labels > 0].min() >= grades[labels == 0].max()
+    # A truth that is given stays as it is.
+    assert _truths(SMALL, truths)["topk"][0].train is truths[0].train
+
+
+def test_significance_is_marked() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.random(200)
+    values = {
+        "FocusedSVM": {"M": base + 0.1 + 0.01 * rng.random(200)},
+        "SVMmap": {"M": base},
+        "RankSVM": {"M": base + 0.1 + 0.01 * rng.random(200)},
+    }
+    verdicts, notes = _verdicts(values, "M")
+    assert verdicts == {"FocusedSVM": "▲SVMmap ·RankSVM", "SVMmap": "", "RankSVM": ""}
+    assert notes[0].startswith("FocusedSVM is significantly better than SVMmap by M: +0.10")
+
+
+def test_cells_side_by_side_are_the_same() -> None:
+    folds = {"graded": SMALL.folds()}
+    cells = [Cell("RankSVM", *QUICK.learner("RankSVM", "graded"), fold, "graded", ("NDCG@3", "MAP")) for fold in (0, 1)]
+    one, two = run_cells(cells, folds), run_cells(cells, folds, jobs=2)
+    for cell in cells:
+        assert one[cell].keys() == two[cell].keys()
+        assert all(np.array_equal(one[cell][name], two[cell][name]) for name in ("NDCG@3", "MAP"))
+
+
+# ---------------------------------------------------------------------- folders
+def part(number: int) -> RankingData:
+    return RankingData.from_arrays([[0.5], [1.0]], [0, 1], qid=[number, number])
+
+
+def test_folders_of_parts_folds_and_sets(tmp_path: Path) -> None:
+    for number in range(5):
+        write_data(part(number), tmp_path / f"S{number + 1}.txt.gz")
+    folds = read_folds(tmp_path)
+    assert len(folds) == 5
+    assert [list(data.qid) for data in folds[1]] == [["1", "2", "3"], ["4"], ["0"]]
+    nested = tmp_path / "nested"
+    for fold in ("Fold1", "Fold2"):
+        (nested / fold).mkdir(parents=True)
+        for number, name in enumerate(("train", "vali", "test")):
+            write_data(part(number), nested / fold / f"{name}.txt")
+    assert [list(data.qid) for data in read_folds(nested)[1]] == [["0"], ["1"], ["2"]]
+    assert isinstance(read_folds(nested / "Fold1")[0], Fold)
+    assert sorted(read_splits(nested / "Fold1")) == ["test", "train", "vali"]
+    (nested / "Fold2" / "vali.txt").unlink()
+    with pytest.raises(DataError, match="Fold2: holds no file vali or valid"):
+        read_folds(nested)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="holds no data"):
+        read_folds(tmp_path / "empty")
+    with pytest.raises(DataError, match="is no folder"):
+        read_folds(tmp_path / "missing")
