@@ -19,6 +19,12 @@ from gradrank.parallel import thread_count
 # Gradients are rounded to so many levels: what LightGBM's single bytes hold. Its sums have 32 bits.
 _LEVELS = 126
 _LARGEST_SUM = 2**31 - 1
+# LightGBM's own parameters that make it look at part of the data, by all their names.
+_SAMPLING = {
+    "bagging_fraction", "bagging", "sub_row", "subsample", "bagging_freq", "subsample_freq", "data_sample_strategy",
+    "pos_bagging_fraction", "neg_bagging_fraction", "feature_fraction", "sub_feature", "colsample_bytree",
+    "feature_fraction_bynode", "sub_feature_bynode", "colsample_bynode", "boosting", "boosting_type", "boost",
+}  # fmt: skip
 # A thread with less to do costs more than it saves; trees are the same for any number of threads.
 _VALUES_PER_THREAD = 250_000
 
@@ -48,7 +54,8 @@ class TreeSettings:
     features: float = 1.0
     """Share of the features that each tree may use."""
     quantised: bool = True
-    """Search splits on gradients rounded at random to 126 levels, which is faster; leaf values are exact anyway."""
+    """Search splits on gradients rounded at random to 126 levels, which is faster; leaf values are exact anyway. Not
+    with ``features`` below 1 or ``monotone``, where LightGBM cannot."""
     monotone: tuple[int, ...] | None = None
     """For each feature −1, 0 or 1: scores may only fall, do anything, only rise with it."""
     categorical: tuple[int | str, ...] = ()
@@ -99,8 +106,10 @@ class TreeGrower:
         self._settings = settings
         self._gradients: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
         self._ones = np.ones(data.n_docs, dtype=np.float32)
-        # Under monotone constraints LightGBM's own leaf values stay, and they shall be exact.
-        self._quantised = settings.quantised and settings.monotone is None
+        # Under monotone constraints LightGBM's own leaf values stay, and they shall be exact. On part of the features
+        # or of the rows LightGBM's sums of rounded gradients are wrong (its pull request 7397).
+        partial = settings.features < 1.0 or any(name in _SAMPLING for name in settings.extra or {})
+        self._quantised = settings.quantised and settings.monotone is None and not partial
         self._levels = min(_LEVELS, _LARGEST_SUM // data.n_docs)
         parameters = _parameters(data, settings, split, seed, threads)
         parameters.update(use_quantized_grad=self._quantised, num_grad_quant_bins=self._levels)

@@ -29,6 +29,7 @@ MISSING_NAN = 8
 MISSING_BITS = 12
 # LightGBM's bound below which a value is zero: the float32 nearest to 1e-35.
 ZERO = float(np.float32(1e-35))
+_LARGEST = np.finfo(np.float64).max
 NAN_GOES_LEFT, NAN_GOES_RIGHT, NOT_SIMPLE = 0, 1, 2
 
 
@@ -94,7 +95,8 @@ class Tree:
         cat_start = np.asarray(arrays.get("cat_start", [0]), dtype=np.int64)
         tree = cls(
             split_feature=np.asarray(arrays.get("split_feature", []), dtype=np.int32),
-            threshold=np.asarray(arrays.get("threshold", []), dtype=np.float64),
+            # A split of what is there from what is missing may have an infinite threshold, which JSON cannot hold.
+            threshold=np.clip(np.asarray(arrays.get("threshold", []), dtype=np.float64), -_LARGEST, _LARGEST),
             decision=np.asarray(arrays.get("decision", []), dtype=np.uint8),
             left=np.asarray(arrays.get("left", []), dtype=np.int32),
             right=np.asarray(arrays.get("right", []), dtype=np.int32),

@@ -406,7 +406,7 @@ def stump(**changes):
         ({"left": [-9]}, "do not form a tree"),
         ({"leaf_value": [1.0]}, "1 leaves and 1 splits"),
         ({"leaf_value": [1.0, math.nan]}, "not a finite number"),
-        ({"threshold": [math.inf]}, "not a finite number"),
+        ({"threshold": [math.nan]}, "not a finite number"),
         ({"threshold": [0.5, 1.0]}, "threshold of shape"),
         ({"decision": [CATEGORICAL], "threshold": [0.0]}, "category set that does not exist"),
         ({"cat_start": [0, 2], "cat_words": [1]}, "category sets are damaged"),
