@@ -16,6 +16,7 @@ from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 from gradrank.parallel import for_query_blocks
 from gradrank.ranking import order_within_queries
 
+_NO_RANKS = np.empty(0, dtype=np.int32)
 NORMALISATIONS = {"none": NORM_NONE, "log": NORM_LOG, "deviation": NORM_DEVIATION}
 
 
@@ -166,11 +167,34 @@ class BoundLambda(BoundObjective):
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
         """See BoundObjective.gradients."""
+        lambdas = np.zeros(self._n_docs, dtype=np.float32)
+        rhos = np.zeros(self._n_docs, dtype=np.float32)
+        pairs = self.add_to(lambdas, rhos, scores, count_pairs=count_pairs)
+        return Gradients(lambdas, rhos, pairs)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all documents are ranked: no list is condensed to its judged documents."""
+        return len(self._layout) == self._n_docs
+
+    def add_to(
+        self,
+        lambdas: NDArray[np.float32],
+        rhos: NDArray[np.float32],
+        scores: NDArray[np.float64],
+        ranks: NDArray[np.int32] | None = None,
+        *,
+        count_pairs: bool = False,
+    ) -> int:
+        """Add λ and ρ to what is there; returns the number of pairs with a non-zero λ (−1 = not counted).
+
+        ``ranks`` (one a document, −1 = not known yet) is read and filled in, so that several objectives over the
+        same scores sort each query once.
+        """
         objective = self.objective
         swap = objective.target.swap
         assert swap is not None
-        lambdas = np.zeros(self._n_docs, dtype=np.float32)
-        rhos = np.zeros(self._n_docs, dtype=np.float32)
+        shared = _NO_RANKS if ranks is None or not self.whole else ranks
         pairs = np.zeros(len(self._indptr) - 1, dtype=np.int64)
         truncation = np.iinfo(np.int64).max if objective.truncation is None else objective.truncation
 
@@ -179,12 +203,12 @@ class BoundLambda(BoundObjective):
                 first, end, self._indptr, scores, self._layout, self._run_end, self._limit, self._shuffle, self._gain,
                 self._weight, self._norm, self._depth, self._active, self._query_weight, self._option,
                 objective.cost.slope, objective.cost.shift, objective.pairs == "misranked",
-                truncation, NORMALISATIONS[objective.normalise], objective.gap, count_pairs, lambdas, rhos, pairs,
-                *FAMILIES[swap.form], *COST_CHOICE[objective.cost.code],
+                truncation, NORMALISATIONS[objective.normalise], objective.gap, count_pairs, shared, lambdas, rhos,
+                pairs, *FAMILIES[swap.form], *COST_CHOICE[objective.cost.code],
             )  # fmt: skip
 
         for_query_blocks(work, self._indptr, self._threads)
-        return Gradients(lambdas, rhos, int(pairs.sum()) if count_pairs else -1)
+        return int(pairs.sum()) if count_pairs else -1
 
 
 def _changes(*keys: NDArray[Any]) -> NDArray[np.bool_]:

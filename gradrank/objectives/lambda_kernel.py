@@ -109,7 +109,7 @@ def _changed(low, high, lambdas, before):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True, fastmath=_SUM_IN_ANY_ORDER, error_model="numpy")
 def lambda_block(  # type: ignore[no-untyped-def]
     first, end, indptr, scores, layout, run_end, limit, shuffle, gain, weight, norm, depth, active, query_weight,
-    option, slope, shift, misranked, truncation, normalise, gap_scaled, count, lambdas_out, rhos_out, pairs,
+    option, slope, shift, misranked, truncation, normalise, gap_scaled, count, ranks, lambdas_out, rhos_out, pairs,
     position, average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref, ranknet, sigmoid, printed,
 ):  # fmt: skip
     """λ and ρ of the queries first…end; the last arguments are one of FAMILIES and one of COST_CHOICE."""
@@ -147,16 +147,30 @@ def lambda_block(  # type: ignore[no-untyped-def]
             score[i] = value
             low_score = min(low_score, value)
             high_score = max(high_score, value)
-        # Tied documents stand in a seeded random order: the layout is sorted by label.
-        for i in range(n):
-            shuffled[i] = score[shuffle[start + i]]
-        order_list_with(shuffled[:n], order, rough, count_above, taken, merged)
-        for r in range(n):
-            i = shuffle[start + order[r]]
-            order[r] = i
-            rank[i] = r
+        if len(ranks) and ranks[layout[start]] >= 0:
+            # Another tier has sorted this query.
+            for i in range(n):
+                known = np.int64(ranks[layout[start + i]])
+                rank[i] = known
+                order[known] = i
+        else:
+            # Tied documents stand in a seeded random order: the layout is sorted by label.
+            for i in range(n):
+                shuffled[i] = score[shuffle[start + i]]
+            order_list_with(shuffled[:n], order, rough, count_above, taken, merged)
+            for r in range(n):
+                i = shuffle[start + order[r]]
+                order[r] = i
+                rank[i] = r
+            if len(ranks):
+                for i in range(n):
+                    ranks[layout[start + i]] = rank[i]
         centre = 0.5 * (low_score + high_score)
-        for i in range(n):
+        # Documents that join no pair come last.
+        joined = n
+        while limit[start + joined - 1] == 0:
+            joined -= 1
+        for i in range(joined):
             standing[i] = score[i] - centre
             exponent = slope * (score[i] - centre)
             powers[i] = np.exp(min(max(exponent, -_LARGEST_EXPONENT), _LARGEST_EXPONENT))
@@ -179,7 +193,7 @@ def lambda_block(  # type: ignore[no-untyped-def]
         elif bpref is not None:
             bpref_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
         total = 0.0
-        for i in range(n):
+        for i in range(joined):
             low = run_end[start + i]
             high = limit[start + i]
             if low >= high:
@@ -233,13 +247,13 @@ def lambda_block(  # type: ignore[no-untyped-def]
                 scale *= np.log2(1.0 + both) / both
         elif normalise == NORM_DEVIATION:
             squares = 0.0
-            for i in range(n):
+            for i in range(joined):
                 squares += np.float64(lambdas[i]) * np.float64(lambdas[i])
             # The λ's of a query add up to 0, so their mean square is their variance.
             deviation = np.sqrt(squares / n) * slope
             if deviation > 0.0:
                 scale /= deviation
-        for i in range(n):
+        for i in range(joined):
             row = layout[start + i]
-            lambdas_out[row] = lambdas[i] * scale
-            rhos_out[row] = rhos[i] * scale
+            lambdas_out[row] += lambdas[i] * scale
+            rhos_out[row] += rhos[i] * scale

@@ -100,8 +100,12 @@ class BoundTiered(BoundObjective):
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
         """See BoundObjective.gradients."""
+        lambdas = np.zeros(len(scores), dtype=np.float32)
+        rhos = np.zeros(len(scores), dtype=np.float32)
+        ranks = np.full(len(scores), -1, dtype=np.int32)
         heard = [part for part, weight in zip(self.parts, self.objective.weights, strict=True) if weight > 0]
-        return add_up([part.gradients(scores, step, count_pairs=count_pairs) for part in heard])
+        pairs = [part.add_to(lambdas, rhos, scores, ranks, count_pairs=count_pairs) for part in heard]
+        return Gradients(lambdas, rhos, sum(pairs) if count_pairs else -1)
 
 
 def bound_tiers(
