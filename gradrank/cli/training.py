@@ -178,10 +178,12 @@ def _check_labels(learner: RankingEstimator, data: RankingData, path: Path, *, i
     import numpy as np
 
     from gradrank.measures import bind_measures
+    from gradrank.objectives import Scheduled, Tiered
 
     try:
         bind_measures(_measures(learner), data, threads=_threads(learner))
-        if not is_train:
+        # Training over several label sources looks for pairs in all of them, and says what it found.
+        if not is_train or isinstance(learner._objective(), Tiered | Scheduled):
             return
         labels = data.label(learner._label_source())
     except GradrankError as error:

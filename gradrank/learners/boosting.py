@@ -131,10 +131,7 @@ def boost(
         raise TrainingError(f"{objective} has no usable second derivative: use split rule mse and step rule gradient")
     check_labels(train, objective)
     bound = objective.bind(train, seed=settings.seed, threads=settings.threads)
-    pairs = _checked_pairs(bound, train)
-    for callback in callbacks:
-        if hasattr(callback, "begin"):
-            callback.begin(pairs)
+    pairs = announced_pairs(bound, train, callbacks)
     grower = TreeGrower(train, settings.tree, split=settings.split, seed=settings.seed, threads=settings.threads)
     base_score = 0.0 if base is not None else bound.start()
     watched = watched_sets(train, valid, settings)
@@ -328,13 +325,17 @@ def check_labels(train: RankingData, objective: Objective) -> None:
         raise TrainingError("every query of the training data has one label only: there is nothing to order")
 
 
-def _checked_pairs(bound: BoundObjective, train: RankingData) -> tuple[PairFacts, ...]:
+def announced_pairs(bound: BoundObjective, train: RankingData, callbacks: Sequence[Callback]) -> tuple[PairFacts, ...]:
+    """The pairs of each label source, told to the callbacks that ask for them; none at all is an error."""
     pairs = tuple(pair_facts(bound, train))
     if pairs and not any(fact.pairs for fact in pairs if fact.weight > 0):
         raise TrainingError(
             f"there is nothing to order in the training data: {pairs[0].sentence()}"
             + "".join(f"; {fact.sentence()}" for fact in pairs[1:])
         )
+    for callback in callbacks:
+        if hasattr(callback, "begin"):
+            callback.begin(pairs)
     return pairs
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -167,6 +168,8 @@ class NetLearner(RankingEstimator):
         facts = training_facts(self, train, str(objective), str(self._measure()), record)
         facts["parameters"] = {**facts["parameters"], "module": None if self.module is None else str(self.module)}
         facts["rates"] = state.rates
+        if trained.pairs:
+            facts["pairs"] = [asdict(fact) for fact in trained.pairs]
         if state.pairs and min(state.pairs) >= 0:
             name = str(objective if objective.measure is None else objective.measure)
             facts["effective_pairs"] = {name: state.pairs}

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.learners.boosting import Callback, Curves, Step, Watch, check_labels
+from gradrank.learners.boosting import Callback, Curves, Step, Watch, announced_pairs, check_labels
 from gradrank.learners.grower import TrainingError
 from gradrank.learners.nets.settings import DONMEZ_CHANCE, DONMEZ_DECAY, NetSettings
 from gradrank.learners.nets.torch_nets import FOR_BATCHES, FOR_DECAY, FOR_LAYERS, FOR_ORDER, Weights, chance, copied
@@ -21,6 +21,7 @@ from gradrank.models.module import scores_of
 from gradrank.models.ranker import Ranker
 from gradrank.models.scaling import Scaling
 from gradrank.objectives import BoundObjective, Objective
+from gradrank.objectives.tiers import PairFacts
 
 # Scores beyond this are no ranking any more: λ's are bounded, so only a rate that is far too high leads there.
 _LARGEST_SCORE = 1e9
@@ -63,11 +64,12 @@ class NetState:
 
 @dataclass(frozen=True, eq=False)
 class TrainedNet:
-    """The outcome: the state at the end, and how long it took."""
+    """The outcome: the state at the end, how long it took, and the pairs of each label source."""
 
     state: NetState
     seconds: float
     interrupted: bool
+    pairs: tuple[PairFacts, ...] = ()
 
 
 class Batches:
@@ -84,7 +86,7 @@ class Batches:
         if settings.batch == "full":
             queries = np.arange(train.n_queries)
         # Objectives look at labels only: the features need not be copied for each batch.
-        bare = replace(train, X=np.empty((train.n_docs, 0), dtype=np.float32), feature_names=(), rows=None)
+        bare = without_features(train)
         self.bound: list[BoundObjective] = []
         self.features: list[torch.Tensor] = []
         self.sizes: list[int] = []
@@ -99,6 +101,11 @@ class Batches:
     def order(self, epoch: int) -> NDArray[np.int64]:
         """The batches of an epoch, in their order."""
         return chance(self._settings.seed, FOR_ORDER, epoch).permutation(len(self.bound))
+
+
+def without_features(data: RankingData) -> RankingData:
+    """The queries and labels alone, without a copy."""
+    return replace(data, X=np.empty((data.n_docs, 0), dtype=np.float32), feature_names=(), rows=None)
 
 
 def _scaled(train: RankingData, queries: NDArray[np.int64], scaling: Scaling) -> NDArray[np.float32]:
@@ -203,6 +210,7 @@ def train_net(
 ) -> TrainedNet:
     """Train until all epochs of all rates are made or nothing improves; ``keep`` may write the state to disk."""
     check_labels(train, objective)
+    pairs = announced_pairs(objective.bind(without_features(train), threads=settings.threads), train, callbacks)
     if len(settings.rates) > 1 and not valid:
         raise TrainingError("several learning rates need validation data to choose from: give one rate, or valid=…")
     watched = {"train": train, **valid} if settings.train_measure else dict(valid)
@@ -228,7 +236,7 @@ def train_net(
             raise
         interrupted = True
         run.cut_back()
-    return TrainedNet(run.state, time.perf_counter() - began, interrupted)
+    return TrainedNet(run.state, time.perf_counter() - began, interrupted, pairs)
 
 
 class _Run:

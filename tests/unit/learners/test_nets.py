@@ -504,3 +504,25 @@ except MissingExtraError as error:
     shape, message = result.stdout.splitlines()
     assert shape == "(1,)"
     assert message.endswith("needs the package torch: pip install 'gradrank[nets]'")
+
+
+def test_pairs_of_each_label_source_are_told() -> None:
+    data = make_splits(20, n_docs=8, n_features=4, seed=3, clicks=True)["train"]
+    told: list[object] = []
+
+    class Listener:
+        def begin(self, pairs: object) -> None:
+            told.append(pairs)
+
+        def __call__(self, _step: object) -> None:
+            pass
+
+    learner = LambdaRank("Tiered(NDCG, CNDCG(label=clicks), weight=0.2)", epochs=1, callbacks=(Listener(),))
+    facts = learner.fit(data).ranker_.training["pairs"]
+    assert [fact["source"] for fact in facts] == ["label", "clicks"]
+    labels = data.label()
+    expected = sum(
+        int((labels[a:b, None] > labels[None, a:b]).sum()) for a, b in zip(data.indptr[:-1], data.indptr[1:], strict=True)
+    )
+    assert facts[0]["pairs"] == expected
+    assert len(told) == 1
