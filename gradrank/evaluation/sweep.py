@@ -193,7 +193,8 @@ def reweighted(objective: Tiered, weight: float) -> Tiered:
     lower = np.asarray(objective.weights[1:])
     if lower.sum() == 0.0:
         lower = np.ones(len(lower))
-    shares = (weight * lower / lower.sum()).tolist()
+    # In this order a single lower tier gets exactly the weight.
+    shares = (weight * (lower / lower.sum())).tolist()
     return replace(objective, weights=(1.0 - weight, *shares))
 
 

@@ -188,6 +188,16 @@ def find(browser: Any, selector: str) -> Any:
     return browser.find_element("css selector", selector)
 
 
+def submit(browser: Any, selector: str) -> None:
+    """Press a button of a plain form and wait until the page that answers it has come."""
+    from selenium.webdriver.support.expected_conditions import staleness_of
+
+    before = find(browser, "main")
+    find(browser, selector).click()
+    until(browser, lambda: staleness_of(before)(browser))
+    until(browser, lambda: find(browser, "main"))
+
+
 def press(browser: Any, *keys: str) -> None:
     from selenium.webdriver import ActionChains
 
@@ -466,13 +476,13 @@ def test_without_scripts_everything_works(browser: Any, serve: Callable[..., Pla
     place = serve()
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     enter(browser, place)
-    find(browser, "button[value=skip]").click()
-    find(browser, "button[value=undo]").click()
+    submit(browser, "button[value=skip]")
+    submit(browser, "button[value=undo]")
     for name in ("pause", "resume"):
-        find(browser, f"nav form[action$={name}] button").click()
+        submit(browser, f"nav form[action$={name}] button")
     while "is finished and saved" not in find(browser, "main").text:
         key = answer(browser)
-        find(browser, f"button[value={'tie' if key == 't' else key}]").click()
+        submit(browser, f"button[value={'tie' if key == 't' else key}]")
     assert Desk(place.store).work(1).state.top == TRUTH
     assert [verdict for _, verdict, _ in place.events()][:2] == ["skip", "undo"]
 

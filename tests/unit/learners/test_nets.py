@@ -522,7 +522,8 @@ def test_pairs_of_each_label_source_are_told() -> None:
     assert [fact["source"] for fact in facts] == ["label", "clicks"]
     labels = data.label()
     expected = sum(
-        int((labels[a:b, None] > labels[None, a:b]).sum()) for a, b in zip(data.indptr[:-1], data.indptr[1:], strict=True)
+        int((labels[a:b, None] > labels[None, a:b]).sum())
+        for a, b in zip(data.indptr[:-1], data.indptr[1:], strict=True)
     )
     assert facts[0]["pairs"] == expected
     assert len(told) == 1
