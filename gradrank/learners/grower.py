@@ -112,7 +112,14 @@ class TreeGrower:
         self._quantised = settings.quantised and settings.monotone is None and not partial
         self._levels = min(_LEVELS, _LARGEST_SUM // data.n_docs)
         parameters = _parameters(data, settings, split, seed, threads)
-        parameters.update(use_quantized_grad=self._quantised, num_grad_quant_bins=self._levels)
+        parameters |= {
+            "use_quantized_grad": self._quantised,
+            "num_grad_quant_bins": self._levels,
+            # Same trees for any number of threads: sums of whole numbers are the same in any order, and LightGBM may
+            # go by rows or by columns as it finds quicker; sums of other numbers go by columns, one thread a column.
+            "force_col_wise": not self._quantised,
+            **(settings.extra or {}),
+        }
         try:
             if share_binning is None:
                 self._dataset = lightgbm.Dataset(
@@ -188,9 +195,7 @@ def _parameters(
         "feature_fraction": settings.features,
         # We round ourselves: LightGBM's random rounding draws from a state that a resumed run cannot restore.
         "stochastic_rounding": False,
-        # Same trees for any number of threads.
         "deterministic": True,
-        "force_col_wise": True,
         "seed": seed % (2**31 - 1),
         "num_threads": min(thread_count(threads), max(1, data.X.size // _VALUES_PER_THREAD)),
         "verbosity": -1,
@@ -202,7 +207,6 @@ def _parameters(
         if len(settings.monotone) != data.n_features or any(sign not in (-1, 0, 1) for sign in settings.monotone):
             raise TrainingError(f"monotone needs −1, 0 or 1 for each of {data.n_features} features")
         parameters["monotone_constraints"] = list(settings.monotone)
-    parameters.update(settings.extra or {})
     return parameters
 
 

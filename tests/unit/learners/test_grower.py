@@ -60,3 +60,21 @@ def test_whether_a_value_is_there_can_be_all_that_matters() -> None:
     booster = lightgbm.Booster(model_str=ranker.to_lightgbm_text())
     np.testing.assert_array_equal(booster.predict(data.X), scores)
     assert np.isfinite(ranker.trees[0].threshold).all()
+
+
+def test_rounded_gradients_give_the_same_tree_by_rows_and_by_columns_on_any_number_of_threads() -> None:
+    ways = [
+        ({"force_row_wise": row, "force_col_wise": not row}, threads) for row in (True, False) for threads in (1, 2)
+    ]
+    big = make_data(120, n_docs=60, n_features=80, seed=1)  # large enough for two threads
+    growers = [
+        TreeGrower(big, TreeSettings(leaves=31, extra=extra), split="newton", seed=1, threads=threads)
+        for extra, threads in ways
+    ]
+    gradients = parse_objective("NDCG@10").bind(big).gradients(np.random.default_rng(0).normal(size=big.n_docs))
+    first, *others = [grower.grow(gradients.lambdas, gradients.rhos, 0) for grower in growers]
+    assert first.n_leaves == 31
+    for tree in others:
+        np.testing.assert_array_equal(tree.split_feature, first.split_feature)
+        np.testing.assert_array_equal(tree.threshold, first.threshold)
+        np.testing.assert_array_equal(tree.leaf_value, first.leaf_value)
