@@ -88,8 +88,10 @@ class _SharedCacheFile(IndexDataCacheFile):  # type: ignore[misc]
             return None
 
 
-def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+def njit(*, inner: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """``numba.njit`` with keyword options; with ``cache=True`` the cache can be shared by processes.
+
+    An ``inner`` kernel is called by other kernels only, and compiles sooner for it.
 
     >>> @njit(cache=False, nogil=True)
     ... def double(x):
@@ -99,7 +101,8 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def compile_later(function: Callable[..., Any]) -> Any:
-        dispatcher = numba.njit(**options)(function)
+        # Nobody calls kernels from C: without entry points for that they compile sooner.
+        dispatcher = numba.njit(no_cfunc_wrapper=True, no_cpython_wrapper=inner, **options)(function)
         kept = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
         if isinstance(kept, IndexDataCacheFile):
             base = kept._index_name.removesuffix(".nbi")

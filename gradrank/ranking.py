@@ -51,7 +51,7 @@ ORDER_SCRATCH = _COUNTING_LENGTH
 """Length of the scratch arrays of order_list_with."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def _order_by_counting(scores, start, stop, order, rough, count, taken):  # type: ignore[no-untyped-def]
     """Stable descending order of a short run of a list: the place of a score is the number of higher ones."""
     n = stop - start
@@ -78,7 +78,7 @@ def _order_by_counting(scores, start, stop, order, rough, count, taken):  # type
         order[at] = row
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def order_list_with(scores, order, rough, count, taken, merged):  # type: ignore[no-untyped-def]
     """As order_list, with scratch arrays: the first three of ORDER_SCRATCH places, ``merged`` as long as the list."""
     n = len(scores)

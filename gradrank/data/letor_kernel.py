@@ -52,7 +52,7 @@ _EACH_BYTE = np.uint64(0x0101010101010101)
 _EACH_HIGH_BIT = np.uint64(0x8080808080808080)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def _next_of(text: NDArray[np.uint8], words: NDArray[np.uint64], position: int, end: int, sign: int) -> int:
     """Position of the first newline or ``sign`` at or after a position, or ``end`` if there is none before it.
 
@@ -130,14 +130,14 @@ def scan_lines(text: NDArray[np.uint8], words: NDArray[np.uint64], start: int, e
     return rows, highest, first
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def _line_end(text: NDArray[np.uint8], position: int) -> int:
     while text[position] != 10:
         position += 1
     return position
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def _docid(text: NDArray[np.uint8], position: int) -> tuple[int, int, int]:
     """Start and length of the document id in a comment (0, 0 if none), and the line's end.
 
@@ -180,7 +180,7 @@ def _docid(text: NDArray[np.uint8], position: int) -> tuple[int, int, int]:
         word_length = position - start
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def _same(text: NDArray[np.uint8], one: int, other: int, length: int) -> bool:
     offset = 0
     while offset < length and text[one + offset] == text[other + offset]:

@@ -40,7 +40,7 @@ COLON = 10
 POINT = 254
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def byte_at(text: NDArray[np.uint8], position: int) -> np.uint8:
     """The byte at a position."""
     # An unsigned index spares the test for positions counted from the end, a third of the hot loops.
@@ -48,19 +48,19 @@ def byte_at(text: NDArray[np.uint8], position: int) -> np.uint8:
     return byte
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def digit_at(text: NDArray[np.uint8], position: int) -> np.uint8:
     """Value of the digit at a position; above 9 if it is none."""
     return np.uint8(text[np.uint64(position)] - 48)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def ends_token(byte: int) -> bool:
     """Whether a byte is a blank, the end of the line, or the start of a comment."""
     return byte == 32 or byte == 9 or byte == 10 or byte == 13 or byte == 35
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def _is_word(text: NDArray[np.uint8], position: int, word: NDArray[np.uint8]) -> bool:
     for offset in range(len(word)):
         if text[position + offset] | 0x20 != word[offset]:

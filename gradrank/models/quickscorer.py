@@ -221,11 +221,15 @@ def _cut(children: Any, leaf_value: Any) -> Any:
         return nothing, nothing, np.zeros(0, np.uint32), np.zeros(0, np.bool_), single
     whole = n + 1 <= MASK_BITS
     room = MASK_BITS if whole else MASK_BITS - 1  # a piece below the root needs the last leaf "not here"
-    parent = np.full(n, -1)
-    width_left = np.ones(n, np.int64)
-    width = np.ones(n, np.int64)
-    hollow = np.zeros(n, np.bool_)  # holds no leaf of its own piece any more
-    is_root = np.zeros(n, np.bool_)
+    parent = np.empty(n, np.int64)
+    width_left = np.empty(n, np.int64)
+    width = np.empty(n, np.int64)
+    hollow = np.empty(n, np.bool_)  # holds no leaf of its own piece any more
+    is_root = np.empty(n, np.bool_)
+    for k in range(n):
+        parent[k] = -1
+        hollow[k] = False
+        is_root[k] = False
     for k in range(n - 1, -1, -1):
         l, r = children[k, 0], children[k, 1]
         if l >= 0:

@@ -96,7 +96,7 @@ def _printed_row(low, high, own, deltas, powers, lambdas, rhos):  # type: ignore
     return own_lambda, own_rho
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def _changed(low, high, lambdas, before):  # type: ignore[no-untyped-def]
     """How many of a run of λ's have changed: the pairs that had an effect."""
     changed = 0
