@@ -73,9 +73,9 @@ def search_weights(
     scores = [scores_of(column, data) for column in columns]
     combiner = Combiner(data, measure, threads=threads)
     alone = [combiner.values(column) for column in scores]
-    spreads = np.array([_spread(column, data) for column in scores])
+    spreads = np.array([spread_within_queries(column, data) for column in scores])
     starts = [*np.diag(1.0 / spreads), 1.0 / spreads]
-    values = [*alone, combiner.values(_sum(starts[-1], scores))]
+    values = [*alone, combiner.values(added_up(starts[-1], scores))]
     weights = np.asarray(starts[combiner.best(values)])
     rounds = 0
     if method == "exact":
@@ -85,7 +85,7 @@ def search_weights(
     weights = _tidy(combiner, scores, weights, convex)
     return Weighting(
         tuple(weights.tolist()),
-        combiner.named(combiner.values(_sum(weights, scores))),
+        combiner.named(combiner.values(added_up(weights, scores))),
         tuple(combiner.named(part) for part in alone),
         rounds,
     )
@@ -109,7 +109,7 @@ def given_weights(
     combiner = Combiner(data, measure)
     return Weighting(
         tuple(map(float, weights)),
-        combiner.named(combiner.values(_sum(np.asarray(weights, dtype=np.float64), scores))),
+        combiner.named(combiner.values(added_up(np.asarray(weights, dtype=np.float64), scores))),
         tuple(combiner.named(combiner.values(column)) for column in scores),
     )
 
@@ -156,7 +156,7 @@ def _by_coordinates(
     spreads: FloatArray,
     progress: RoundProgress | None,
 ) -> tuple[FloatArray, int]:
-    best = combiner.values(_sum(weights, scores))
+    best = combiner.values(added_up(weights, scores))
     searches = 0
     for number in range(1, _MOST_ROUNDS + 1):
         improved = False
@@ -164,11 +164,11 @@ def _by_coordinates(
             others = np.where(np.arange(len(scores)) == k, 0.0, weights)
             if not others.any():
                 continue  # a ranker alone has no weight to find
-            found = combiner.search(_sum(others, scores), column / spreads[k], form="additive")
+            found = combiner.search(added_up(others, scores), column / spreads[k], form="additive")
             first, second = found.weights
             trial = first * others
             trial[k] = second / spreads[k]
-            now = combiner.values(_sum(trial, scores))
+            now = combiner.values(added_up(trial, scores))
             if combiner.better(now, best):
                 weights, best, improved = trial, now, True
             searches += 1
@@ -188,11 +188,11 @@ def _by_powell(
 ) -> FloatArray:
     from scipy.optimize import minimize
 
-    tried = [(combiner.values(_sum(weights, scores)), weights)]
+    tried = [(combiner.values(added_up(weights, scores)), weights)]
 
     def loss(shares: FloatArray) -> float:
         trial = np.clip(shares, 0.0, 1.0) / spreads
-        values = combiner.values(_sum(trial, scores))
+        values = combiner.values(added_up(trial, scores))
         # Powell may leave the best point behind; it is kept here.
         if combiner.better(values, tried[-1][0]):
             tried.append((values, trial))
@@ -209,12 +209,16 @@ def _by_powell(
 def _tidy(combiner: Combiner, scores: Sequence[FloatArray], weights: FloatArray, convex: bool) -> FloatArray:
     """The weights on the promised scale, unless rounding would make that worse."""
     scaled = weights / (weights.sum() if convex else weights[np.flatnonzero(weights)[0]])
-    before, after = (combiner.values(_sum(trial, scores)) for trial in (weights, scaled))
+    before, after = (combiner.values(added_up(trial, scores)) for trial in (weights, scaled))
     return weights if combiner.better(before, after) else scaled
 
 
-def _sum(weights: FloatArray, scores: Sequence[FloatArray]) -> FloatArray:
-    """Added up as :class:`WeightedSum` does."""
+def added_up(weights: FloatArray, scores: Sequence[FloatArray]) -> FloatArray:
+    """Score columns added up as :class:`WeightedSum` does.
+
+    >>> added_up(np.array([2.0, 0.0]), [np.array([1.0, 3.0]), np.array([5.0, 5.0])]).tolist()
+    [2.0, 6.0]
+    """
     total = np.zeros(len(scores[0]))
     for weight, column in zip(weights.tolist(), scores, strict=True):
         if weight != 0.0:
@@ -222,8 +226,13 @@ def _sum(weights: FloatArray, scores: Sequence[FloatArray]) -> FloatArray:
     return total
 
 
-def _spread(column: FloatArray, data: RankingData) -> float:
-    """Standard deviation of the scores around their query's mean; 1 for a column that orders nothing."""
+def spread_within_queries(column: FloatArray, data: RankingData) -> float:
+    """Standard deviation of the scores around their query's mean; 1 for a column that orders nothing.
+
+    >>> data = RankingData.from_arrays([[0.0]] * 4, qid=[1, 1, 2, 2])
+    >>> spread_within_queries(np.array([0.0, 2.0, 10.0, 12.0]), data)
+    1.0
+    """
     means = np.add.reduceat(column, data.indptr[:-1]) / data.sizes
     spread = float(np.sqrt(np.mean((column - np.repeat(means, data.sizes)) ** 2)))
     return spread if spread > 0.0 and np.isfinite(spread) else 1.0

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.combine import Combiner
+from gradrank.combine.ensemble import added_up, spread_within_queries
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
 from gradrank.evaluation.significance import t_test
@@ -167,7 +168,7 @@ def auto(
             break
     combiner = Combiner(valid, measure, threads=threads)
     rows, weights = _combined(rows, scores, valid, combiner, bound, level, seed)
-    total = _sum(weights, scores)
+    total = added_up(weights, scores)
     values = combiner.named(combiner.values(total))
     seconds = time.perf_counter() - began
     facts = {
@@ -207,7 +208,7 @@ def _combined(
     seed: int,
 ) -> tuple[list[Row], FloatArray]:
     """The rows with weights and verdicts, and the weights."""
-    spreads = np.array([_spread(column, valid) for column in scores])
+    spreads = np.array([spread_within_queries(column, valid) for column in scores])
     weights = np.array([row.member.in_bag / spread for row, spread in zip(rows, spreads, strict=True)])
     done = [
         replace(row, weight=float(weight), verdict="summed" if weight else "not tried")
@@ -215,7 +216,7 @@ def _combined(
     ]
     newcomers = sorted((k for k, row in enumerate(rows) if not row.member.in_bag), key=lambda k: -rows[k].value)
     for k in newcomers:
-        so_far, column = _sum(weights, scores), scores[k] / spreads[k]
+        so_far, column = added_up(weights, scores), scores[k] / spreads[k]
         p, gain = _tested(combiner, bound, so_far, column, valid, seed)
         if gain > 0.0 and p < level:
             found = combiner.search(so_far, column, form="additive")
@@ -252,18 +253,3 @@ def _tested(
 def _first_values(bound: Sequence[BoundMeasure], scores: FloatArray) -> FloatArray:
     """The (first) measure of every query."""
     return next(iter(bound_values(bound, scores).values()))
-
-
-def _sum(weights: FloatArray, scores: Sequence[FloatArray]) -> FloatArray:
-    total = np.zeros(len(scores[0]))
-    for weight, column in zip(weights.tolist(), scores, strict=True):
-        if weight != 0.0:
-            total += weight * column
-    return total
-
-
-def _spread(column: FloatArray, data: RankingData) -> float:
-    """Standard deviation of the scores around their query's mean; 1 for a column that orders nothing."""
-    means = np.add.reduceat(column, data.indptr[:-1]) / data.sizes
-    spread = float(np.sqrt(np.mean((column - np.repeat(means, data.sizes)) ** 2)))
-    return spread if spread > 0.0 and np.isfinite(spread) else 1.0
