@@ -148,7 +148,7 @@ while True:
 
 
 def test_killed_processes_lose_no_acknowledged_vote(project: Store) -> None:
-    """Two processes vote on different assignments of one file until they are killed, each after some hundred votes."""
+    """Two processes vote on different assignments of one file until they are killed, after a thousand votes together."""
     voters = [
         subprocess.Popen(
             [sys.executable, "-c", VOTER, str(project.path), str(number)], stdout=subprocess.PIPE, text=True
@@ -160,7 +160,7 @@ def test_killed_processes_lose_no_acknowledged_vote(project: Store) -> None:
         assert voter.stdout is not None
         for line in voter.stdout:
             acknowledged[number].append(line)
-            if len(acknowledged[number]) >= 200:
+            if len(acknowledged[number]) >= 500:
                 break
     for number, voter in enumerate(voters, 1):
         voter.send_signal(signal.SIGKILL)
