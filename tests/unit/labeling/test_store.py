@@ -148,7 +148,7 @@ while True:
 
 
 def test_killed_processes_lose_no_acknowledged_vote(project: Store) -> None:
-    """Two processes vote on different assignments of one file until they are killed, after a thousand votes together."""
+    """Two processes vote on different assignments of one file until they are killed, after a thousand votes."""
     voters = [
         subprocess.Popen(
             [sys.executable, "-c", VOTER, str(project.path), str(number)], stdout=subprocess.PIPE, text=True
