@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -28,9 +29,9 @@ class BoundLists(BoundObjective):
         self._threads = threads
         self._lists: Lists = label_lists(data, label, seed)
 
+    @abstractmethod
     def _block(self, scores: NDArray[np.float64], want_loss: bool) -> Block:
         """The kernel over lists first…end, writing λ, ρ and, if wanted, the loss."""
-        raise NotImplementedError
 
     def _run(
         self, scores: NDArray[np.float64], want_loss: bool = False
