@@ -26,10 +26,11 @@ from gradrank.data.artificial import make_splits
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.topk import top_k_labels
 from gradrank.experiments.folders import Fold, read_folds
+from gradrank.learners.adarank import AdaRank
 from gradrank.learners.bundle import Solution
-from gradrank.learners.feature_boosting import AdaRank, RankBoost
 from gradrank.learners.focused_boost import FocusedBoost
 from gradrank.learners.focused_svm import FocusedSVM
+from gradrank.learners.rankboost import RankBoost
 from gradrank.learners.svm import RankSVM, SVMmap
 
 MQ2007 = Path(__file__).resolve().parents[2] / "shared" / "data" / "mq2007"

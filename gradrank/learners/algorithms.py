@@ -25,8 +25,8 @@ ALGORITHMS: dict[str, str] = {
     "ranksvm": "gradrank.learners.svm:RankSVM",
     "svmmap": "gradrank.learners.svm:SVMmap",
     "focusedsvm": "gradrank.learners.focused_svm:FocusedSVM",
-    "rankboost": "gradrank.learners.feature_boosting:RankBoost",
-    "adarank": "gradrank.learners.feature_boosting:AdaRank",
+    "rankboost": "gradrank.learners.rankboost:RankBoost",
+    "adarank": "gradrank.learners.adarank:AdaRank",
     "focusedboost": "gradrank.learners.focused_boost:FocusedBoost",
     "focusednet": "gradrank.learners.focused_net:FocusedNet",
 }

@@ -4,67 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.combine import Combiner
 from gradrank.data.ranking_data import RankingData
+from gradrank.learners.boosting_settings import BoostingSettings
 from gradrank.learners.diagnostics import Diagnostics, Recorder
-from gradrank.learners.grower import TrainingError, TreeGrower, TreeSettings
-from gradrank.learners.steps import STEP_RULES, StepRule, first_rule, leaf_values, optimal_values
-from gradrank.measures import AnyMeasure, Graded, Measure, bind_measures, bound_values, mean_value
+from gradrank.learners.grower import TrainingError, TreeGrower
+from gradrank.learners.steps import first_rule, leaf_values, optimal_values
+from gradrank.learners.watch import TRAINING, Curves, Watch
+from gradrank.measures import AnyMeasure, Measure
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees import Tree, TreeEnsemble, assign_leaves
 from gradrank.objectives import BoundObjective, Objective
 from gradrank.objectives.tiers import PairFacts, pair_facts
-
-TRAINING = ""
-"""Key of the training scores; no data set that a user names has it."""
-
-
-@dataclass(frozen=True)
-class BoostingSettings:
-    """How boosting proceeds."""
-
-    trees: int = 300
-    rate: float = 0.05
-    """Shrinkage: factor of every leaf value."""
-    split: Literal["mse", "newton"] = "newton"
-    """Splits by least squares on λ (the papers) or by Newton gain (LightGBM, XGBoost)."""
-    step: StepRule = "newton"
-    tree: TreeSettings = field(default_factory=TreeSettings)
-    queries: float = 1.0
-    """Share of the queries that each tree sees."""
-    early_stopping: int | None = None
-    """Stop after so many trees without a new best on the validation data; None = train them all, then choose."""
-    seed: int = 0
-    threads: int | None = None
-    train_measure: bool = False
-    """Record the measure on the training data as well."""
-
-    def __post_init__(self) -> None:
-        if isinstance(self.trees, bool) or not isinstance(self.trees, int | np.integer) or self.trees < 1:
-            raise TrainingError(f"trees is {self.trees!r}, expected a whole number of 1 or more")
-        if not 0.0 < self.rate < np.inf:
-            raise TrainingError(f"rate is {self.rate!r}, expected a positive number")
-        if self.split not in ("mse", "newton"):
-            raise TrainingError(f"split is {self.split!r}, expected mse or newton")
-        if self.step not in STEP_RULES:
-            raise TrainingError(f"step is {self.step!r}, expected one of {', '.join(STEP_RULES)}")
-        if self.tree.monotone is not None and (self.split, self.step) not in (
-            ("newton", "newton"),
-            ("mse", "gradient"),
-        ):
-            # LightGBM keeps leaf values within the constraints; then they must be of the kind its splits assume.
-            raise TrainingError("monotone constraints go with split and step newton, or split mse and step gradient")
-        if not 0.0 < self.queries <= 1.0:
-            raise TrainingError(f"queries is {self.queries!r}, expected a share above 0, at most 1")
-        if self.early_stopping is not None and self.early_stopping < 1:
-            raise TrainingError(f"early_stopping is {self.early_stopping!r}, expected a whole number of 1 or more")
 
 
 @dataclass(frozen=True)
@@ -88,7 +46,6 @@ class Step:
 
 
 Callback = Callable[[Step], None]
-Curves = dict[str, dict[str, list[float]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,52 +186,6 @@ def watched_sets(
 ) -> dict[str, RankingData]:
     """The data sets whose measures are recorded."""
     return {"train": train, **(valid or {})} if settings.train_measure else dict(valid or {})
-
-
-class Watch:
-    """Measures recorded on data sets; the first measure on the first set chooses the model."""
-
-    def __init__(
-        self, sets: Mapping[str, RankingData], measures: Sequence[AnyMeasure], first: str | None, threads: int | None
-    ) -> None:
-        single: list[Measure] = []
-        for measure in measures:
-            single.extend(measure.parts if isinstance(measure, Graded) else [measure])
-        unique = list(dict.fromkeys(single))
-        self._names = [str(measure) for measure in unique]
-        self._bound = {name: bind_measures(unique, data, threads=threads) for name, data in sets.items()}
-        self._first = first
-        self._decider = measures[0] if measures else None
-        self.decides = first is not None and bool(measures)
-
-    def empty_curves(self) -> Curves:
-        """A record with nothing in it yet."""
-        return {name: {measure: [] for measure in self._names} for name in self._bound}
-
-    def record(self, curves: Curves, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, dict[str, float]]:
-        """Add the values of the current scores to the record; returns them."""
-        now: dict[str, dict[str, float]] = {
-            name: {str(measure): mean_value(values) for measure, values in bound_values(bound, scores[name]).items()}
-            for name, bound in self._bound.items()
-        }
-        for name, values in now.items():
-            for measure, value in values.items():
-                curves[name][measure].append(value)
-        return now
-
-    def best(self, curves: Curves) -> int:
-        """Number of steps of the best model in the record."""
-        if not self.decides:
-            return 0
-        assert self._first is not None
-        assert self._decider is not None
-        parts = self._decider.parts if isinstance(self._decider, Graded) else (self._decider,)
-        columns = np.array([curves[self._first][str(part)] for part in parts])
-        if np.isnan(columns).all():
-            raise TrainingError(f"{self._decider} has no value on the validation data: no query is judged")
-        if isinstance(self._decider, Graded):
-            return self._decider.best(columns.T) + 1
-        return int(np.nanargmax(columns[0])) + 1
 
 
 def sampled_queries(data: RankingData, settings: BoostingSettings, step: int) -> NDArray[np.bool_] | None:

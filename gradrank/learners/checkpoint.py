@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from gradrank.files import replacing
-from gradrank.learners.boosting import Callback, Curves, Step
+from gradrank.learners.boosting import Callback, Step
 from gradrank.learners.grower import TrainingError
+from gradrank.learners.watch import Curves
 from gradrank.models.ranker import ModelError, plain
 from gradrank.models.saved import ranker_from_dict
 from gradrank.models.trees import Tree, TreeEnsemble

@@ -3,11 +3,6 @@
 Two distributions lead the choice of the next weak ranker: D over queries, made from the measure E of the ensemble so
 far, and D' over pairs, D' ∝ exp(−(F(u) − F(v))) — both weigh most what is still wrong. With β = 0 only
 pairs count (RankBoost), with β = 1 only queries (AdaRank).
-
-D is *fresh*, D ∝ exp(−E) (Xu & Li 2007), or *running*, D ← D·exp(−E) (as Niu et al. 2012 print it). The fresh one is
-so close to uniform that AdaRank chooses one strong feature forever: on MQ2007 (five folds, LETOR's convention) it stays
-at the best single feature, NDCG@10 .422, where the running one reaches .435 and the published results are .434, .437.
-So AdaRank's D is running; FocusedBoost, whose pairs bring in other features anyway, does better with a fresh one.
 """
 
 from __future__ import annotations
@@ -21,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.learners.boosting import TRAINING, Boosted, Callback, Curves, Step, Watch
+from gradrank.learners.boosting import Boosted, Callback, Step
+from gradrank.learners.checks import label_of
 from gradrank.learners.estimator import RankingEstimator, as_measure
 from gradrank.learners.facts import training_facts
 from gradrank.learners.grower import TrainingError
 from gradrank.learners.pair_weights import FactoredPairs
-from gradrank.learners.svm import check_orderable, label_of
+from gradrank.learners.watch import TRAINING, Curves, Watch
 from gradrank.learners.weak import Quality, ScaledFeatures, Thresholds, WeakRanker, WeakRankers
 from gradrank.measures import AnyMeasure, Graded, Measure
 from gradrank.models.linear import LinearRanker
@@ -234,118 +230,6 @@ class FeatureBoosting(RankingEstimator):
         return ensemble_ranker(found.chosen, train, facts)
 
 
-class RankBoost(FeatureBoosting):
-    """Exponential loss over pairs of different labels (Freund, Iyer, Schapire, Singer 2003).
-
-    Each round adds α·f for the weak ranker f (a feature above a threshold) with the largest
-    r = Σ D(u, v)·(f(u) − f(v)), α = ½ log((1 + r)/(1 − r)). The exponential loss after T rounds, and so the share of
-    pairs in wrong order, is at most Π √(1 − r_t²). Pair weights are kept as factors of documents, so long lists are no
-    problem. ``uniform`` tells whether all pairs start with the same weight (the paper) or all queries do.
-
-    >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
-    >>> RankBoost(rounds=30).fit(data["train"], valid=data["vali"]).score(data["test"]) > 0.5
-    True
-    """
-
-    def __init__(
-        self,
-        *,
-        rounds: int = 300,
-        measure: str | AnyMeasure = "NDCG@10",
-        label: str | None = None,
-        weak: Weak = "threshold",
-        bins: int = 255,
-        uniform: Literal["pair", "query"] = "pair",
-        early_stopping: int | None = None,
-        threads: int | None = None,
-        callbacks: Sequence[Callback] = (),
-    ) -> None:
-        self.rounds = rounds
-        self.measure = measure
-        self.label = label
-        self.weak = weak
-        self.bins = bins
-        self.uniform = uniform
-        self.early_stopping = early_stopping
-        self.threads = threads
-        self.callbacks = callbacks
-
-    def _check(self) -> None:
-        super()._check()
-        check_weak(self.weak)
-        if self.uniform not in ("pair", "query"):
-            raise TrainingError(f"uniform is {self.uniform!r}, expected pair or query")
-
-    def _fit(self, train: RankingData, valid: Mapping[str, RankingData]) -> Ranker:
-        self._check()
-        source = self._label_source()
-        check_orderable(train, source)
-        pairs = FactoredPairs(
-            train.label(source), train.indptr, uniform=self.uniform, weight=train.weight, threads=self.threads
-        )
-        weak = weak_rankers(self.weak, train, None, self.bins, self.threads)
-        self.ensemble_ = self._boost(train, valid, weak, pairs, None, 0.0, self.callbacks)
-        return self._ranker(train)
-
-
-class AdaRank(FeatureBoosting):
-    """Boosting of any measure of a ranking (Xu & Li 2007).
-
-    Each round adds α·f for the feature f (in either direction) with the largest r = Σ_q D(q)·E(f, q), where E is
-    the measure ``boosts``, averaged over ties. After each round D weighs most the queries that the ensemble orders
-    worst: D ← D·exp(−E of the ensemble), or with ``running=False`` D ∝ exp(−E), as first published.
-
-    >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
-    >>> AdaRank("MAP", rounds=30).fit(data["train"], valid=data["vali"]).score(data["test"]) > 0.4
-    True
-    """
-
-    def __init__(
-        self,
-        boosts: str | Measure = "NDCG@10",
-        *,
-        rounds: int = 300,
-        measure: str | AnyMeasure | None = None,
-        running: bool = True,
-        early_stopping: int | None = None,
-        threads: int | None = None,
-        callbacks: Sequence[Callback] = (),
-    ) -> None:
-        self.boosts = boosts
-        self.rounds = rounds
-        self.measure = measure
-        self.running = running
-        self.early_stopping = early_stopping
-        self.threads = threads
-        self.callbacks = callbacks
-
-    def _boosted(self) -> Measure:
-        return single_measure("boosts", self.boosts)
-
-    def _measure(self) -> AnyMeasure:
-        return self._boosted() if self.measure is None else as_measure(self.measure)
-
-    def _label_source(self) -> str | None:
-        measure = self._boosted()
-        return measure.label or measure.default_source
-
-    def _chosen(self) -> dict[str, Any]:
-        return {**super()._chosen(), "boosts": str(self._boosted())}
-
-    def _fit(self, train: RankingData, valid: Mapping[str, RankingData]) -> Ranker:
-        self._check()
-        check_orderable(train, self._label_source())
-        measure = self._boosted()
-        rows = np.arange(train.n_docs)
-        lists = Lists.of(rows, measure, train, running=self.running, above_chance=False, threads=self.threads)
-        weak = ScaledFeatures(train, (lists.rows, lists.quality))
-        self.ensemble_ = self._boost(train, valid, weak, None, lists, 1.0, self.callbacks)
-        return self._ranker(train)
-
-
-# ---------------------------------------------------------------------- parts that FocusedBoost uses, too
 def weak_rankers(kind: Weak, train: RankingData, lists: Lists | None, bins: int, threads: int | None) -> WeakRankers:
     """The weak rankers of a kind, with what the measure thinks of each of them."""
     judged = None if lists is None else (lists.rows, lists.quality)

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.topk import top_k_truth
 from gradrank.learners.boosting import Callback, Step
+from gradrank.learners.checks import check_auto
 from gradrank.learners.estimator import as_measure
 from gradrank.learners.grower import TrainingError
-from gradrank.learners.svm import check_auto
 from gradrank.measures import AnyMeasure, KappaNDCG
 
 BETA_GRID = tuple(round(0.05 * step, 2) for step in range(21))

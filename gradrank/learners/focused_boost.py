@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.learners.boosting import Callback
+from gradrank.learners.checks import check_orderable
 from gradrank.learners.feature_boosting import (
     Ensemble,
     FeatureBoosting,
@@ -31,7 +32,6 @@ from gradrank.learners.focused import (
 )
 from gradrank.learners.grower import TrainingError
 from gradrank.learners.pair_weights import FactoredPairs
-from gradrank.learners.svm import check_orderable
 from gradrank.measures import AnyMeasure, Measure
 from gradrank.models.ranker import Ranker
 

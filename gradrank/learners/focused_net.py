@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.learners.boosting import Callback
+from gradrank.learners.checks import check_orderable, label_of
 from gradrank.learners.focused import (
     BETA_GRID,
     BetaPath,
@@ -20,7 +21,6 @@ from gradrank.learners.focused import (
 )
 from gradrank.learners.nets.learner import NetLearner
 from gradrank.learners.nets.settings import net_settings
-from gradrank.learners.svm import check_orderable, label_of
 from gradrank.measures import AnyMeasure, Graded
 from gradrank.models.ranker import Ranker
 from gradrank.objectives import Objective

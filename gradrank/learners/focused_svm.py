@@ -7,12 +7,14 @@ from typing import Literal
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.learners.boosting import Callback
-from gradrank.learners.bundle import Oracle, Solution
+from gradrank.learners.bundle import Solution
 from gradrank.learners.focused import BETA_GRID, check_focus, focused_measure, focused_truth, top_and_rest
 from gradrank.learners.map_oracle import MixedOracle, OrderOracle
 from gradrank.learners.pair_oracle import PairOracle
+from gradrank.learners.points import Oracle
 from gradrank.learners.products import Scaling
-from gradrank.learners.svm import LinearSVM, Setting, SVMRun
+from gradrank.learners.svm import LinearSVM
+from gradrank.learners.svm_run import Setting, SVMRun
 from gradrank.measures import AnyMeasure
 
 

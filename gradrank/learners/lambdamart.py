@@ -10,12 +10,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.learners.boosting import Boosted, BoostingSettings, Callback, Curves, boost, ensemble_of
+from gradrank.learners.boosting import Boosted, Callback, boost, ensemble_of
+from gradrank.learners.boosting_settings import BoostingSettings
 from gradrank.learners.checkpoint import checkpoints, fingerprint, read_checkpoint
 from gradrank.learners.diagnostics import Diagnostics
 from gradrank.learners.estimator import RankingEstimator, as_measure
 from gradrank.learners.facts import training_facts
 from gradrank.learners.grower import TrainingError, TreeSettings
+from gradrank.learners.watch import Curves
 from gradrank.measures import NDCG, AnyMeasure
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.ranker import Ranker

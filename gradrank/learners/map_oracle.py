@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.kernels import njit
-from gradrank.learners.bundle import Oracle
+from gradrank.learners.points import Oracle
 from gradrank.learners.products import Vector
 from gradrank.parallel import for_query_blocks
 from gradrank.ranking import order_list

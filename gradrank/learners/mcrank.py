@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.learners.boosting import TRAINING, Watch, run_steps, sampled, watched_sets
+from gradrank.learners.boosting import run_steps, sampled, watched_sets
 from gradrank.learners.facts import training_facts
 from gradrank.learners.grower import TrainingError, TreeGrower
 from gradrank.learners.lambdamart import LambdaMART
 from gradrank.learners.steps import leaf_values
+from gradrank.learners.watch import TRAINING, Watch
 from gradrank.measures import NDCG, AnyMeasure
 from gradrank.models.multiclass import ExpectedGrade
 from gradrank.models.ranker import Ranker

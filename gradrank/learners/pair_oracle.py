@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.kernels import njit
+from gradrank.learners.newton import Corner, Smoothed
 from gradrank.learners.products import Vector
+from gradrank.learners.smooth_pairs import MAX_LEVELS, corner_pairs, rounded_hinge
 from gradrank.parallel import for_query_blocks
 from gradrank.ranking import order_list
 
@@ -61,6 +63,46 @@ class PairOracle:
 
         for_query_blocks(work, self._indptr, self._threads)
         return np.array([value.sum()]), gradient[None]
+
+    @property
+    def can_be_smoothed(self) -> bool:
+        """Whether the labels are few enough for ``smoothed``."""
+        return bool(self._level.max(initial=0) < MAX_LEVELS)
+
+    def smoothed(self, scores: Vector, width: float) -> Smoothed:
+        """The same risk with the corner of the hinge rounded off over ``width``.
+
+        >>> oracle = PairOracle(np.array([1, 0], dtype=np.float32), np.array([0, 2]))
+        >>> smooth = oracle.smoothed(np.array([1.0, 0.0]), 0.5)  # in the middle of the corner
+        >>> smooth.value, smooth.gradient.tolist(), smooth.at_corner
+        (0.0625, [-0.5, 0.5], 1)
+        """
+        gradient = np.zeros(len(scores))
+        n_queries = len(self._indptr) - 1
+        value, mass = np.zeros((2, n_queries))
+        steep = np.zeros(n_queries, dtype=np.int64)
+
+        def work(first: int, end: int) -> None:
+            whole, real = self._scratch(first, end)
+            rounded_hinge(first, end, self._indptr, self._level, self._factor, scores, width,
+                          whole[0], whole[1], real, gradient, value, mass, steep)  # fmt: skip
+
+        for_query_blocks(work, self._indptr, self._threads)
+        return Smoothed(float(value.sum()), gradient, float(mass.sum()), int(steep.sum()))
+
+    def corner(self, scores: Vector, width: float, pairs: int, at_most: int) -> Corner:
+        """About ``at_most`` of the ``pairs`` pairs at the rounded corner, evenly spread, for all of them."""
+        stride = max(1, -(-pairs // at_most))
+        better, worse = np.empty((2, pairs // stride + 1), dtype=np.int64)
+        weight = np.empty(len(better))
+        whole, real = self._scratch(0, len(self._indptr) - 1)
+        found = corner_pairs(self._indptr, self._level, self._factor, scores, width, stride,
+                             whole[0], whole[1], real[0], better, worse, weight)  # fmt: skip
+        return Corner(better[:found], worse[:found], stride * weight[:found] / width)
+
+    def _scratch(self, first: int, end: int) -> tuple[NDArray[np.int64], Vector]:
+        longest = int(np.diff(self._indptr[first : end + 1]).max(initial=1))
+        return np.empty((2, longest), dtype=np.int64), np.empty((4, longest + 1))
 
 
 def label_levels(labels: NDArray[np.float32], indptr: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -19,6 +19,7 @@ Vector = NDArray[np.float64]
 Scaling = Literal["none", "minmax", "standard"]
 
 _ROWS_PER_BLOCK = 4096
+_GRAM_ROWS = 2048
 # Below this share of non-zero values, sparse products are faster than dense ones.
 _SPARSE_SHARE = 0.15
 
@@ -39,6 +40,9 @@ class Features(Protocol):
 
     def transposed_times(self, values: Vector) -> Vector:
         """Xᵀ·g, one number a feature."""
+
+    def difference_gram(self, better: NDArray[np.int64], worse: NDArray[np.int64], weight: Vector) -> Vector:
+        """Σ_i weight_i·d_i·d_iᵀ over the differences d_i of two rows, features × features."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +93,12 @@ class DenseFeatures:
         total: Vector = parts.sum(axis=0) / self.scale
         return total
 
+    def difference_gram(self, better: NDArray[np.int64], worse: NDArray[np.int64], weight: Vector) -> Vector:
+        """Σ_i weight_i·d_i·d_iᵀ over the differences d_i of two rows."""
+        differences = np.empty((len(weight), self.X.shape[1]))
+        _subtract(self.X[better], self.X[worse], self.mean, self.scale, differences)
+        return weighted_gram(differences, weight, self.threads)
+
 
 @dataclass(frozen=True, eq=False)
 class SparseFeatures:
@@ -110,6 +120,11 @@ class SparseFeatures:
         """Xᵀ·g."""
         return np.asarray(self.X.T @ values, dtype=np.float64) / self.scale
 
+    def difference_gram(self, better: NDArray[np.int64], worse: NDArray[np.int64], weight: Vector) -> Vector:
+        """Σ_i weight_i·d_i·d_iᵀ over the differences d_i of two rows."""
+        differences = self.X[better] - self.X[worse]
+        return weighted_gram(np.asarray(differences.todense(), dtype=np.float64) / self.scale, weight)
+
 
 def scaled_features(X: Any, scaling: Scaling = "standard", *, threads: int | None = None) -> Features:
     """Features under a scaling that is global (not per query), so that it can be part of a linear ranker.
@@ -130,6 +145,26 @@ def scaled_features(X: Any, scaling: Scaling = "standard", *, threads: int | Non
     if known and zeros > (1.0 - _SPARSE_SHARE) * X.size:
         return SparseFeatures(scipy.sparse.csr_array(np.asarray(X, dtype=np.float64)), scale)
     return DenseFeatures(np.asarray(X), mean, scale, threads)
+
+
+def weighted_gram(rows: Vector, weight: Vector, threads: int | None = None) -> Vector:
+    """Σ_i weight_i·x_i·x_iᵀ over the rows, the same for any number of threads.
+
+    >>> weighted_gram(np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([1.0, 3.0])).tolist()
+    [[1.0, 2.0], [2.0, 7.0]]
+    """
+    n, p = rows.shape
+    edges = np.append(np.arange(0, n, _GRAM_ROWS), n)
+    parts = np.zeros((len(edges) - 1, p, p))
+
+    def work(first: int, end: int) -> None:
+        for block in range(first, end):
+            _add_gram(rows, weight, edges[block], edges[block + 1], parts[block])
+
+    # A row costs as much as p documents cost other kernels.
+    for_query_blocks(work, edges * p, threads)
+    upper: Vector = parts.sum(axis=0)
+    return upper + np.triu(upper, 1).T
 
 
 def _scale(scaling: str, low: Vector, high: Vector, deviation: Vector) -> Vector:
@@ -205,3 +240,30 @@ def _squares(X, mean, square):  # type: ignore[no-untyped-def]
         for j in range(np.uint64(len(mean))):
             value = X[row, j] - mean[j]
             square[j] += value * value if value == value else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _subtract(better, worse, mean, scale, out):  # type: ignore[no-untyped-def]
+    for row in range(np.uint64(len(out))):
+        for j in range(np.uint64(len(mean))):
+            a = better[row, j] - mean[j]
+            b = worse[row, j] - mean[j]
+            out[row, j] = ((a if a == a else 0.0) - (b if b == b else 0.0)) / scale[j]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _add_gram(rows, weight, start, end, out):  # type: ignore[no-untyped-def]
+    """Upper triangle of Σ weight·x·xᵀ; four rows at a time, so that sums are loaded and stored a quarter as often."""
+    p = rows.shape[1]
+    for at in range(start, end, 4):
+        b, c, d = min(at + 1, end - 1), min(at + 2, end - 1), min(at + 3, end - 1)
+        weight_b = weight[b] if at + 1 < end else 0.0
+        weight_c = weight[c] if at + 2 < end else 0.0
+        weight_d = weight[d] if at + 3 < end else 0.0
+        for i in range(p):
+            fa = weight[at] * rows[at, i]
+            fb = weight_b * rows[b, i]
+            fc = weight_c * rows[c, i]
+            fd = weight_d * rows[d, i]
+            for j in range(np.uint64(i), np.uint64(p)):
+                out[i, j] += fa * rows[at, j] + fb * rows[b, j] + fc * rows[c, j] + fd * rows[d, j]

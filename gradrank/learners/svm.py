@@ -4,37 +4,27 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.learners.boosting import Boosted, Callback, Step
-from gradrank.learners.bundle import Cut, Oracle, Solution, minimise
+from gradrank.learners.boosting import Callback
+from gradrank.learners.bundle import Solution
+from gradrank.learners.checks import check_auto, check_orderable, label_of
 from gradrank.learners.estimator import RankingEstimator, as_measure
-from gradrank.learners.facts import training_facts
 from gradrank.learners.grower import TrainingError
 from gradrank.learners.map_oracle import AveragePrecisionOracle
 from gradrank.learners.pair_oracle import PairOracle, PairWeights
-from gradrank.learners.products import Features, Scaling, scaled_features
-from gradrank.measures import AnyMeasure, Graded, bind_measures, bound_values, mean_value
-from gradrank.models.linear import LinearRanker
+from gradrank.learners.points import Oracle
+from gradrank.learners.products import Scaling, scaled_features
+from gradrank.learners.svm_run import Setting, SVMRun, linear_ranker
+from gradrank.measures import AnyMeasure
 from gradrank.models.ranker import Ranker
 
 C_GRID = tuple(float(c) for c in 10.0 ** np.arange(-3.0, 1.01, 0.5))
 """Values of C that ``c="auto"`` tries on the validation data."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One problem of a path: C and the mixture of the risk's parts."""
-
-    c: float
-    mixture: tuple[float, ...]
-    value: float
-    """What the path is drawn over: C or β."""
 
 
 class LinearSVM(RankingEstimator):
@@ -203,146 +193,3 @@ class SVMmap(LinearSVM):
         if not oracle.counted.any():
             raise TrainingError(f"no query has both documents with label {self.rel:g} or more and others")
         return oracle
-
-
-# ---------------------------------------------------------------------- parts that other learners use, too
-class SVMRun:
-    """One training: solves problems over the same features and risk, and records what happened."""
-
-    def __init__(
-        self,
-        learner: LinearSVM,
-        features: Features,
-        oracle: Oracle,
-        train: RankingData,
-        valid: Mapping[str, RankingData],
-        began: float,
-    ) -> None:
-        self._learner = learner
-        self._features = features
-        self.oracle = oracle
-        self._train = train
-        self._valid = valid
-        self._began = began
-        self._paths: dict[str, dict[str, list[float]]] = {}
-        self._place = (0, 0)
-        self._interrupted = False
-
-    def one(self, c: float, mixture: Sequence[float], start: Solution | None = None) -> Solution:
-        """Solve one problem, telling the callbacks of every cut."""
-        solution = self._minimise(c, mixture, start, (self._tell_cut,))
-        self._interrupted = not solution.converged and solution.cuts < self._learner.max_cuts
-        return solution
-
-    def path(self, name: str, settings: Sequence[Setting], start: Solution | None = None) -> tuple[Solution, float]:
-        """Solve one problem after the other, each from the planes of the last; the best on the validation data."""
-        learner = self._learner
-        if not self._valid:
-            raise TrainingError(f"{name} is auto: it is chosen on validation data, and there is none")
-        measure = learner._measure()
-        chooser = measure.parts[0] if isinstance(measure, Graded) else measure
-        data = next(iter(self._valid.values()))
-        bound = bind_measures([chooser], data, threads=learner.threads)
-        found: list[Solution] = []
-        values: list[float] = []
-        try:
-            for setting in settings:
-                found.append(self._minimise(setting.c, setting.mixture, found[-1] if found else start, ()))
-                ranker = linear_ranker(found[-1].weights, self._features, self._train, {})
-                scores = ranker.score(data, threads=learner.threads)
-                values.append(mean_value(bound_values(bound, scores)[chooser]))
-                best = int(np.argmax(values))
-                for callback in learner.callbacks:
-                    told = {next(iter(self._valid)): {str(chooser): values[-1]}}
-                    callback(Step(len(found), len(settings), told, best + 1, self._seconds(), unit="setting"))
-        except KeyboardInterrupt:
-            if not values:
-                raise
-            self._interrupted = True
-        if np.isnan(values).all():
-            raise TrainingError(f"{chooser} has no value on the validation data: no query is judged")
-        best = int(np.nanargmax(values))
-        tried = [setting.value for setting in settings[: len(values)]]
-        self._paths[name] = {name: tried, str(chooser): values}
-        self._place = (best + 1, len(tried))
-        return found[best], tried[best]
-
-    def _minimise(
-        self, c: float, mixture: Sequence[float], start: Solution | None, callbacks: Sequence[Callable[[Cut], None]]
-    ) -> Solution:
-        learner = self._learner
-        return minimise(
-            self._features,
-            self.oracle,
-            c,
-            mixture=mixture,
-            tolerance=learner.tolerance,
-            max_cuts=learner.max_cuts,
-            start=start,
-            callbacks=callbacks,
-        )
-
-    def _tell_cut(self, cut: Cut) -> None:
-        told = {"train": {"gap": cut.gap}}
-        for callback in self._learner.callbacks:
-            callback(Step(cut.number, self._learner.max_cuts, told, cut.number, self._seconds(), unit="cut"))
-
-    def _seconds(self) -> float:
-        return time.perf_counter() - self._began
-
-    def facts(self, solution: Solution) -> dict[str, Any]:
-        """What the model remembers."""
-        learner = self._learner
-        best, made = self._place if self._paths else (solution.cuts, solution.cuts)
-        record = Boosted(((),) * made, best, 0.0, {}, self._seconds(), self._interrupted)
-        chosen = {name: getattr(learner, f"{name}_") for name in ("c", "beta") if name in self._paths}
-        return {
-            **training_facts(learner, self._train, type(learner).__name__, str(learner._measure()), record),
-            "objective_value": solution.objective,
-            "gap": solution.gap,
-            "converged": solution.converged,
-            "cuts": solution.cuts,
-            "chosen": chosen,
-            "paths": self._paths,
-        }
-
-
-def linear_ranker(
-    weights: np.ndarray, features: Features, train: RankingData, facts: Mapping[str, Any]
-) -> LinearRanker:
-    """The ranker of weights of scaled features; missing values count as the training data's mean."""
-    mean = getattr(features, "mean", None)
-    return LinearRanker(weights, mean=mean, scale=features.scale, feature_names=train.feature_names, training=facts)
-
-
-def label_of(given: str | None, measure: AnyMeasure) -> str | None:
-    """The label source to learn from: the one given, or else the one that the measure reads.
-
-    >>> from gradrank.measures import NDCG
-    >>> label_of(None, NDCG(10, label="clicks")), label_of("grades", NDCG(10, label="clicks"))
-    ('clicks', 'grades')
-    """
-    if given is not None:
-        return given
-    part = measure.parts[0] if isinstance(measure, Graded) else measure
-    return part.label or part.default_source
-
-
-def check_auto(name: str, value: Any, low: float, high: float, *, open_low: bool = False) -> None:
-    """A parameter is a number in a range, or auto."""
-    if value == "auto":
-        return
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not low <= value <= high or (open_low and value == low) or np.isinf(value):
-        wanted = "a positive number" if open_low else f"a number from {low:g} to {high:g}"
-        raise TrainingError(f"{name} is {value!r}, expected {wanted} or auto")
-
-
-def check_orderable(train: RankingData, source: str | None) -> None:
-    """Training data whose queries have one label each has nothing to teach."""
-    labels = train.label(source)
-    if np.isnan(labels).all():
-        raise TrainingError("no document of the training data is judged")
-    highest = np.fmax.reduceat(labels, train.indptr[:-1])
-    if not (highest > np.fmin.reduceat(labels, train.indptr[:-1])).any():
-        raise TrainingError("every query of the training data has one label only: there is nothing to order")

@@ -12,7 +12,7 @@ import scipy.sparse
 from gradrank.learners.bundle import Cut, minimise
 from gradrank.learners.grower import TrainingError
 from gradrank.learners.map_oracle import AveragePrecisionOracle, MixedOracle
-from gradrank.learners.pair_oracle import PairOracle
+from gradrank.learners.pair_oracle import PairOracle, PairWeights
 from gradrank.learners.products import DenseFeatures, SparseFeatures, scaled_features
 
 
@@ -71,6 +71,73 @@ def test_gap_falls_and_is_told() -> None:
     assert all(later.bound >= earlier.bound for earlier, later in itertools.pairwise(told))
     assert told[-1].gap <= 1e-4 < told[-2].gap
     assert solution.gap == told[-1].gap
+
+
+class PlanesOnly:
+    """A risk that hides that it can be smoothed."""
+
+    parts = 1
+
+    def __init__(self, oracle: PairOracle) -> None:
+        self._oracle = oracle
+
+    def __call__(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._oracle(scores)
+
+
+@pytest.mark.parametrize("pairs", ["mean", "sum"])
+@pytest.mark.parametrize("c", [1e-3, 0.1, 10.0])
+def test_newton_and_planes_find_the_same(c: float, pairs: PairWeights) -> None:
+    X, labels, indptr = made_up()
+    X[::7, 2] = np.nan
+    weight = np.random.default_rng(1).uniform(0.0, 3.0, len(indptr) - 1).astype(np.float32)
+    oracle = PairOracle(labels, indptr, pairs=pairs, weight=weight)
+    features = scaled_features(X)
+    fast = minimise(features, oracle, c, tolerance=1e-5)
+    slow = minimise(features, PlanesOnly(oracle), c, tolerance=1e-5)
+    assert fast.converged
+    assert slow.converged
+    assert max(fast.bound, slow.bound) <= min(fast.objective, slow.objective)
+    # ½‖w − w*‖² is at most the distance to the minimum.
+    apart = fast.weights - slow.weights
+    assert 0.5 * apart @ apart <= 4.0 * 1e-5 * slow.objective
+
+
+def test_newton_needs_fewer_points_than_planes() -> None:
+    X, labels, indptr = made_up(n_queries=100, n_features=20)
+    oracle, features = PairOracle(labels, indptr, pairs="sum"), scaled_features(X)
+    fast, slow = (minimise(features, risk, 1.0, tolerance=1e-4) for risk in (oracle, PlanesOnly(oracle)))
+    assert fast.cuts < slow.cuts / 2
+
+
+def test_planes_finish_what_newton_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradrank.learners.newton._MAX_POINTS", 3)
+    X, labels, indptr = made_up()
+    oracle, features = PairOracle(labels, indptr), scaled_features(X)
+    told: list[Cut] = []
+    solution = minimise(features, oracle, 1.0, tolerance=1e-5, callbacks=(told.append,))
+    assert solution.gap <= 1e-5
+    assert [cut.number for cut in told] == list(range(1, solution.cuts + 1))
+
+
+def test_second_derivative_of_differences() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 7))
+    better, worse = rng.integers(0, 50, (2, 5001))
+    weight = rng.uniform(size=5001)
+    features = scaled_features(X, "standard", threads=2)
+    scaled = X / X.std(axis=0)
+    differences = scaled[better] - scaled[worse]
+    wanted = np.einsum("i,ij,ik->jk", weight, differences, differences)
+    found = features.difference_gram(better, worse, weight)
+    assert found == pytest.approx(wanted)
+    assert (scaled_features(X, "standard", threads=1).difference_gram(better, worse, weight) == found).all()
+    sparse = scaled_features(scipy.sparse.csr_array(X), "standard")
+    assert sparse.difference_gram(better, worse, weight) == pytest.approx(wanted)
+    X[[3, 4], 2] = np.nan  # counts as the mean
+    X[4, 2] = np.nanmean(X[:, 2])
+    missing = scaled_features(X, "none").difference_gram(np.array([3]), np.array([4]), np.ones(1))
+    assert missing[2, 2] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_too_few_cuts_are_said() -> None:

@@ -14,13 +14,11 @@ from gradrank.learners import LambdaMART, McRank
 from gradrank.learners.diagnostics import (
     Agreement,
     Diagnostics,
-    GradientShares,
-    Levels,
     Recorder,
-    graded_parts,
     rank_changes,
     sampled_queries,
 )
+from gradrank.learners.gradient_shares import GradientShares, Levels, graded_parts
 from gradrank.measures import CNDCG, ERR, MAP, NDCG, parse_measure
 from gradrank.models.saved import load_ranker
 from gradrank.objectives import Lambda, RankNet, Sigmoid, Tiered, parse_objective

@@ -15,11 +15,13 @@ from gradrank.data import RankingData
 from gradrank.data.artificial import make_splits
 from gradrank.data.topk import top_k_labels
 from gradrank.learners import Step
-from gradrank.learners.feature_boosting import AdaRank, FeatureBoosting, RankBoost
+from gradrank.learners.adarank import AdaRank
+from gradrank.learners.feature_boosting import FeatureBoosting
 from gradrank.learners.focused import BETA_GRID
 from gradrank.learners.focused_boost import FocusedBoost, top_lists
 from gradrank.learners.grower import TrainingError
 from gradrank.learners.pair_weights import FactoredPairs
+from gradrank.learners.rankboost import RankBoost
 from gradrank.learners.weak import Quality, ScaledFeatures, Thresholds, WeakRankers, thresholds
 from gradrank.measures import MAP, NDCG, KappaNDCG
 from gradrank.models.saved import load_ranker

@@ -59,6 +59,74 @@ def test_planes_of_the_hinge_lie_below_it(query: tuple[np.ndarray, ...], seed: i
     assert oracle(other)[0][0] >= value[0] + gradient[0] @ (other - scores) - 1e-9
 
 
+def rounded_by_pairs(labels: np.ndarray, indptr: np.ndarray, scores: np.ndarray, width: float):  # type: ignore[no-untyped-def]
+    """Value, gradient and Σα of the rounded hinge, and its pairs at the corner, from the definition."""
+    value, mass, gradient, corner = 0.0, 0.0, np.zeros(len(scores)), []
+    for start, end in itertools.pairwise(indptr):
+        for u, v in itertools.permutations(range(start, end), 2):
+            if labels[u] > labels[v]:
+                short = 1.0 - (scores[u] - scores[v])
+                alpha = min(max(0.5 + short / width, 0.0), 1.0)
+                # The integral of α over the margin, from where it is 0.
+                value += short if short >= width / 2 else 0.5 * width * alpha**2
+                mass += alpha
+                gradient[u] -= alpha
+                gradient[v] += alpha
+                if -width / 2 < short <= width / 2:
+                    corner.append((u, v))
+    return value, gradient, mass, corner
+
+
+widths = st.sampled_from([0.25, 0.5, 1.0, 4.0])
+
+
+@given(queries(9, grades), widths)
+def test_rounded_hinge_is_that_of_all_pairs(query: tuple[np.ndarray, ...], width: float) -> None:
+    labels, indptr, scores = query
+    value, gradient, mass, corner = rounded_by_pairs(labels, indptr, scores, width)
+    oracle = PairOracle(labels, indptr, pairs="sum")
+    smooth = oracle.smoothed(scores, width)
+    assert smooth.value == pytest.approx(value, abs=1e-9)
+    assert smooth.gradient == pytest.approx(gradient, abs=1e-9)
+    assert smooth.offset == pytest.approx(mass, abs=1e-9)
+    assert smooth.at_corner == len(corner)
+    found = oracle.corner(scores, width, smooth.at_corner, 10_000)
+    assert sorted(zip(found.better.tolist(), found.worse.tolist(), strict=True)) == sorted(corner)
+    assert found.curvature == pytest.approx(np.full(len(corner), 1.0 / width))
+
+
+@given(queries(12, grades), widths, st.integers(1, 10))
+def test_a_sample_of_the_corner_stands_for_all_of_it(query: tuple[np.ndarray, ...], width: float, at_most: int) -> None:
+    labels, indptr, scores = query
+    oracle = PairOracle(labels, indptr, pairs="sum")
+    pairs = oracle.smoothed(scores, width).at_corner
+    corner = set(rounded_by_pairs(labels, indptr, scores, width)[-1])
+    sample = oracle.corner(scores, width, pairs, at_most)
+    chosen = list(zip(sample.better.tolist(), sample.worse.tolist(), strict=True))
+    assert len(set(chosen)) == len(chosen) <= at_most
+    assert set(chosen) <= corner
+    stride = -(-pairs // at_most)
+    assert abs(sample.curvature.sum() * width - pairs) <= stride / 2 + 0.5
+
+
+@given(queries(9, grades), widths, st.integers(0, 1000))
+def test_planes_of_the_rounded_hinge_lie_below_the_hinge(
+    query: tuple[np.ndarray, ...], width: float, seed: int
+) -> None:
+    labels, indptr, scores = query
+    oracle = PairOracle(labels, indptr)
+    smooth = oracle.smoothed(scores, width)
+    other = np.random.default_rng(seed).normal(size=len(scores), scale=2.0)
+    for at in (scores, other):
+        assert oracle(at)[0][0] >= smooth.offset + smooth.gradient @ at - 1e-9
+
+
+def test_labels_of_many_levels_are_not_smoothed() -> None:
+    indptr = np.array([0, 17])
+    assert not PairOracle(np.arange(17, dtype=np.float32), indptr).can_be_smoothed
+    assert PairOracle(np.minimum(np.arange(17), 15).astype(np.float32), indptr).can_be_smoothed
+
+
 def test_scores_far_from_zero_lose_no_digits() -> None:
     labels, indptr = np.array([1, 0], dtype=np.float32), np.array([0, 2])
     assert PairOracle(labels, indptr)(np.array([1e12, 1e12]))[0][0] == 1.0
