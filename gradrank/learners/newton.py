@@ -30,9 +30,10 @@ _CORNER_SHARE = 0.7
 _MAX_POINTS = 40
 _LINE_STEPS = 12
 # Pairs a feature that a second derivative is made of at first, and how many times more when that was too few. Memory
-# limits them.
+# limits them. The pairs are then taken from further around the corner, too: a step would bring those to it.
 _PAIRS_PER_FEATURE = 128
 _MORE_PAIRS = 4
+_WIDER = 4.0
 _MAX_NUMBERS = 8_000_000
 MAX_FEATURES = 1000
 """With more features, setting up and solving the equations of a step would take longer than the planes save."""
@@ -78,8 +79,8 @@ class SmoothOracle(Protocol):
     def smoothed(self, scores: Vector, width: float) -> Smoothed:
         """The smoothed risk."""
 
-    def corner(self, scores: Vector, width: float, pairs: int, at_most: int) -> Corner:
-        """A sample of the pairs at its corners."""
+    def corner(self, scores: Vector, width: float, expected: int, at_most: int) -> Corner:
+        """A sample of about ``at_most`` pairs at its corners, if there are as many there as expected."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +99,7 @@ def newton_points(
     p = features.shape[1]
     most = max(4 * p, _MAX_NUMBERS // p)
     sample = min(_PAIRS_PER_FEATURE * p, most)
+    reach = 1.0
     width = _WARM_WIDTH if start.weights.any() else _FIRST_WIDTH
     point, smooth = start, oracle.smoothed(start.scores, width)
     for _ in range(_MAX_POINTS):
@@ -113,13 +115,14 @@ def newton_points(
             width *= max(_SHRINK, float(np.sqrt(wanted / corners)))
             smooth = oracle.smoothed(point.scores, width)
             residual = point.weights + c * features.transposed_times(smooth.gradient)
-        corner = oracle.corner(point.scores, width, smooth.at_corner, sample)
+        corner = oracle.corner(point.scores, reach * width, int(reach * smooth.at_corner), sample)
         hessian = np.eye(p) + c * features.difference_gram(corner.better, corner.worse, corner.curvature)
         direction = np.asarray(-np.linalg.solve(hessian, residual), dtype=np.float64)
         step, weights, scores, smooth = _downhill(features, oracle, point, smooth, residual, direction, c, width)
-        if step < 1.0:  # too long a step: the sample has missed what bends the risk in that direction
-            if step == 0.0 and sample >= min(most, smooth.at_corner):
+        if step < 1.0:  # too long a step: pairs that bend the risk in that direction were not in the sample
+            if step == 0.0 and reach > 1.0 and sample >= min(most, reach * smooth.at_corner):
                 return
+            reach = _WIDER
             sample = min(_MORE_PAIRS * sample, most)
         if step > 0.0:
             point = Point.of(weights, scores, oracle, c, np.ones(1))

@@ -90,10 +90,10 @@ class PairOracle:
         for_query_blocks(work, self._indptr, self._threads)
         return Smoothed(float(value.sum()), gradient, float(mass.sum()), int(steep.sum()))
 
-    def corner(self, scores: Vector, width: float, pairs: int, at_most: int) -> Corner:
-        """About ``at_most`` of the ``pairs`` pairs at the rounded corner, evenly spread, for all of them."""
-        stride = max(1, -(-pairs // at_most))
-        better, worse = np.empty((2, pairs // stride + 1), dtype=np.int64)
+    def corner(self, scores: Vector, width: float, expected: int, at_most: int) -> Corner:
+        """Evenly spread pairs at the rounded corner, each for several; ``at_most`` if ``expected`` are there."""
+        stride = max(1, -(-expected // at_most))
+        better, worse = np.empty((2, int(self.pairs.sum()) // stride + 1), dtype=np.int64)
         weight = np.empty(len(better))
         whole, real = self._scratch(0, len(self._indptr) - 1)
         found = corner_pairs(self._indptr, self._level, self._factor, scores, width, stride,
