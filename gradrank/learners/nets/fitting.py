@@ -11,6 +11,7 @@ import torch
 from gradrank.data.ranking_data import RankingData
 from gradrank.learners.grower import TrainingError
 from gradrank.learners.nets.checkpoint import read_state, state_writer
+from gradrank.learners.nets.course import train_net
 from gradrank.learners.nets.settings import NetSettings
 from gradrank.learners.nets.torch_nets import (
     FOR_WEIGHTS,
@@ -22,7 +23,7 @@ from gradrank.learners.nets.torch_nets import (
     ranker_of,
     reproducible,
 )
-from gradrank.learners.nets.training import Batches, NetTrainer, TrainedNet, train_net
+from gradrank.learners.nets.training import Batches, NetTrainer, TrainedNet
 from gradrank.models.module import ModuleRanker
 from gradrank.models.ranker import Ranker
 from gradrank.models.scaling import Scaling
@@ -108,7 +109,7 @@ def _net(
         built = build(n_features, settings)
 
         def draw(number: int) -> None:
-            initialise(built, settings.activation, chance(settings.seed, FOR_WEIGHTS, number), constant)
+            initialise(built, settings, chance(settings.seed, FOR_WEIGHTS, number), constant)
 
         draw(0)
         return built, draw

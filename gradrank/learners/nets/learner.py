@@ -49,7 +49,8 @@ class NetLearner(RankingEstimator):
         the validation data, 700 epochs each, new random weights after 50 epochs without a new best, rate × 0.8
         with probability 0.3 after an epoch in which the measure fell on the training data
     rate, rates
-        one learning rate, or several of which the validation data chooses
+        one learning rate, or several of which the validation data chooses; with ``adam``, a linear net and a convex
+        cost it is halved after each epoch whose loss did not fall, and training ends when nothing moves any more
     batch
         queries a step, or ``"full"``; which queries share a batch is drawn once, their order each epoch
     weight_decay
@@ -61,6 +62,9 @@ class NetLearner(RankingEstimator):
         leave a learning rate after so many epochs without a new best; None = make all epochs, then choose
     device
         ``auto`` (CUDA where there is one), ``cpu`` or ``cuda``
+
+    A linear net with a convex cost (RankNet, ListNet, ListMLE, Focused, regression) has one minimum and starts from
+    weights 0, unless ``restart`` asks for random ones; all others start at random.
 
     The model is that of the epoch with the best ``measure`` on the validation data, the last one without such data.
     Scores beyond all bounds mean that the rate is far too high: training says so and starts anew at a tenth of it.

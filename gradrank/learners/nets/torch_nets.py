@@ -66,17 +66,20 @@ def build(n_features: int, settings: NetSettings) -> torch.nn.Module:
     return torch.nn.Sequential(*layers, torch.nn.Linear(width, 1))
 
 
-def initialise(net: torch.nn.Module, activation: str, rng: np.random.Generator, constant: float | None = None) -> None:
+def initialise(
+    net: torch.nn.Module, settings: NetSettings, rng: np.random.Generator, constant: float | None = None
+) -> None:
     """Random weights, uniform with Glorot's bound √(6/(inputs + outputs)) (He's √(6/inputs) for relu); biases 0.
 
+    All weights are 0 where the cost has one minimum only: random scores would take long to wear off.
     ``constant`` is what the scores start from; None = the objective does not see a constant, so that it is not learned:
     its gradient is rounding, which Adam would take for a direction.
     """
     layers = linear_layers(net)
     for layer in layers:
         n_out, n_in = layer.weight.shape
-        hidden_relu = activation == "relu" and n_out > 1
-        bound = np.sqrt(6.0 / (n_in if hidden_relu else n_in + n_out))
+        hidden_relu = settings.activation == "relu" and n_out > 1
+        bound = 0.0 if settings.one_minimum else np.sqrt(6.0 / (n_in if hidden_relu else n_in + n_out))
         with torch.no_grad():
             layer.weight.copy_(torch.from_numpy(rng.uniform(-bound, bound, size=(n_out, n_in)).astype(np.float32)))
             layer.bias.zero_()

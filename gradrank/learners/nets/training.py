@@ -1,9 +1,8 @@
-"""Training a net: batches of queries, λ's of the scores, a step of the optimiser, the measure; epoch by epoch."""
+"""An epoch of a net: batches of queries, λ's of the scores, a step of the optimiser."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,21 +11,16 @@ import torch
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.learners.boosting import Callback, Curves, Step, Watch, announced_pairs, check_labels
-from gradrank.learners.grower import TrainingError
-from gradrank.learners.nets.settings import DONMEZ_CHANCE, DONMEZ_DECAY, NetSettings
-from gradrank.learners.nets.torch_nets import FOR_BATCHES, FOR_DECAY, FOR_LAYERS, FOR_ORDER, Weights, chance, copied
-from gradrank.measures import AnyMeasure
+from gradrank.learners.nets.settings import NetSettings
+from gradrank.learners.nets.torch_nets import FOR_BATCHES, FOR_LAYERS, FOR_ORDER, Weights, chance, copied
+from gradrank.learners.watch import Curves
 from gradrank.models.module import scores_of
-from gradrank.models.ranker import Ranker
 from gradrank.models.scaling import Scaling
 from gradrank.objectives import BoundObjective, Objective
 from gradrank.objectives.tiers import PairFacts
 
 # Scores beyond this are no ranking any more: λ's are bounded, so only a rate that is far too high leads there.
 _LARGEST_SCORE = 1e9
-_LOWER_RATE = 0.1
-_MOST_EXPLOSIONS = 8
 _ROWS_AT_ONCE = 65536
 
 
@@ -59,6 +53,8 @@ class NetState:
     """Effective pairs of each epoch; −1 if the objective knows no pairs."""
     rates: list[float] = field(default_factory=list)
     """Learning rate of each epoch."""
+    loss: float | None = None
+    """Loss of the last epoch since the last start, where the rate goes by it."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -134,6 +130,8 @@ class NetTrainer:
         self._batches = batches
         self._settings = settings
         self._optimiser = self._new_optimiser(settings.rates[0])
+        self.loss = 0.0
+        """Sum of the last epoch's losses, each before its batch's step; known only if the rate goes by it."""
 
     def _new_optimiser(self, rate: float) -> torch.optim.Optimizer:
         parameters = [value for value in self.net.parameters() if value.requires_grad]
@@ -161,6 +159,7 @@ class NetTrainer:
         """Learn from every batch once; returns the number of effective pairs (−1 if not known)."""
         torch.manual_seed(int(chance(self._settings.seed, FOR_LAYERS, number).integers(2**62)))
         self.net.train()
+        self.loss = 0.0
         pairs = 0
         for at in self._batches.order(number):
             # Adam takes steps of a set length; for the others the gradient is the sum over the batch, as in the paper.
@@ -173,6 +172,8 @@ class NetTrainer:
         now = scores.detach().cpu().numpy().astype(np.float64)
         if not (np.abs(now) <= _LARGEST_SCORE).all():
             raise Exploded
+        if self._settings.settles:
+            self.loss += bound.loss(now) or 0.0
         gradients = bound.gradients(now, number, count_pairs=True)
         self._optimiser.zero_grad(set_to_none=True)
         # The cost falls along +λ, so −λ is its gradient.
@@ -193,163 +194,3 @@ class NetTrainer:
 
 def _plus(total: int, more: int) -> int:
     return -1 if more < 0 or total < 0 else total + more
-
-
-def train_net(
-    trainer: NetTrainer,
-    ranker: Callable[[Weights], Ranker],
-    train: RankingData,
-    objective: Objective,
-    settings: NetSettings,
-    *,
-    valid: Mapping[str, RankingData],
-    measures: Sequence[AnyMeasure],
-    state: NetState | None = None,
-    callbacks: Sequence[Callback] = (),
-    keep: Callable[[NetState, NetTrainer], None] | None = None,
-) -> TrainedNet:
-    """Train until all epochs of all rates are made or nothing improves; ``keep`` may write the state to disk."""
-    check_labels(train, objective)
-    pairs = announced_pairs(objective.bind(without_features(train), threads=settings.threads), train, callbacks)
-    if len(settings.rates) > 1 and not valid:
-        raise TrainingError("several learning rates need validation data to choose from: give one rate, or valid=…")
-    watched = {"train": train, **valid} if settings.train_measure else dict(valid)
-    watch = Watch(watched, measures, first=next(iter(valid)) if valid else None, threads=settings.threads)
-    run = _Run(trainer, ranker, watched, watch, settings, state or NetState(curves=watch.empty_curves()))
-    began = time.perf_counter()
-    interrupted = False
-    total = settings.epochs * len(settings.rates)
-    if state is not None:
-        trainer.go_on_from(state)
-    try:
-        while run.goes_on():
-            values = run.advance()
-            now = run.state
-            told = Step(now.epoch, total, values, now.best, time.perf_counter() - began, unit="epoch", note=run.note)
-            if keep is not None:
-                keep(now, trainer)
-            for callback in callbacks:
-                callback(told)
-    except KeyboardInterrupt:
-        # What has been learned so far is worth keeping; the caller says that training was cut short.
-        if not run.state.epoch:
-            raise
-        interrupted = True
-        run.cut_back()
-    return TrainedNet(run.state, time.perf_counter() - began, interrupted, pairs)
-
-
-class _Run:
-    """The course of a training: when a rate is left, when weights are drawn anew, which epoch is best."""
-
-    def __init__(
-        self,
-        trainer: NetTrainer,
-        ranker: Callable[[Weights], Ranker],
-        watched: Mapping[str, RankingData],
-        watch: Watch,
-        settings: NetSettings,
-        state: NetState,
-    ) -> None:
-        self._trainer = trainer
-        self._ranker = ranker
-        self._watched = watched
-        self._watch = watch
-        self._settings = settings
-        self.state = state
-        self.note = ""
-
-    def goes_on(self) -> bool:
-        """Whether there is an epoch to make; goes to the next learning rate, or starts anew, where that is due."""
-        self.note = ""
-        state, settings = self.state, self._settings
-        if state.starts == 0:
-            self._begin(0)
-            return True
-        done = state.epoch - state.run_start >= settings.epochs
-        stuck = settings.early_stopping is not None and self._still(state.run_start) >= settings.early_stopping
-        if done or stuck:
-            if state.run + 1 >= len(settings.rates):
-                return False
-            self._begin(state.run + 1)
-        elif settings.restart is not None and self._still(state.start) >= settings.restart:
-            self.note = f"no new best for {settings.restart} epochs: started from new random weights"
-            self._start(settings.rates[state.run])
-        return True
-
-    def _begin(self, run: int) -> None:
-        state = self.state
-        state.run, state.run_start, state.explosions = run, state.epoch, 0
-        self._start(self._settings.rates[run])
-
-    def _start(self, rate: float) -> None:
-        state = self.state
-        state.rate, state.start = rate, state.epoch
-        self._trainer.start(state.starts, rate)
-        state.starts += 1
-
-    def _still(self, since: int) -> int:
-        """Epochs without a new best, looking only at those after ``since``."""
-        state = self.state
-        if not self._watch.decides or state.epoch <= since:
-            return 0
-        recent = {name: {m: curve[since:] for m, curve in per.items()} for name, per in state.curves.items()}
-        return state.epoch - since - self._watch.best(recent)
-
-    def advance(self) -> dict[str, dict[str, float]]:
-        """One epoch: learn, evaluate, remember the best."""
-        state = self.state
-        while True:
-            try:
-                pairs = self._trainer.epoch(state.epoch)
-                weights = copied(self._trainer.net)
-                scores = self._scores(weights)
-                break
-            except Exploded:
-                self._after_explosion()
-        values = self._watch.record(state.curves, scores)
-        best = self._watch.best(state.curves) if self._watch.decides else state.epoch + 1
-        state.pairs.append(pairs)
-        state.rates.append(state.rate)
-        kept = weights if best == state.epoch + 1 else state.best_weights
-        # Together, so that Ctrl-C does not come between them.
-        state.best_weights, state.best, state.epoch = kept, best, state.epoch + 1
-        self._decay()
-        if self.note:
-            state.notes.append(f"epoch {state.epoch}: {self.note}")
-        return values
-
-    def _scores(self, weights: Weights) -> dict[str, NDArray[np.float64]]:
-        if not all(bool(torch.isfinite(value).all()) for value in weights.values() if value.is_floating_point()):
-            raise Exploded
-        ranker = self._ranker(weights)
-        return {name: ranker.score(data, threads=self._settings.threads) for name, data in self._watched.items()}
-
-    def _after_explosion(self) -> None:
-        state = self.state
-        state.explosions += 1
-        if state.explosions > _MOST_EXPLOSIONS:
-            raise TrainingError(
-                f"scores grow beyond all bounds even at learning rate {state.rate:g}: the features or labels are out "
-                "of all proportion"
-            )
-        lower = state.rate * _LOWER_RATE
-        said = f"scores exploded at learning rate {state.rate:g}: started anew at {lower:g}"
-        self.note = f"{self.note}; {said}" if self.note else said
-        self._start(lower)
-
-    def _decay(self) -> None:
-        """Donmez et al.'s schedule: a lower rate, by chance, after a fall on the training data."""
-        state, settings = self.state, self._settings
-        if settings.decays and state.epoch - state.start > 1:
-            curve = next(iter(state.curves["train"].values()))
-            fell = curve[-1] < curve[-2]
-            if fell and chance(settings.seed, FOR_DECAY, state.epoch).random() < DONMEZ_CHANCE:
-                state.rate *= DONMEZ_DECAY
-                self._trainer.set_rate(state.rate)
-
-    def cut_back(self) -> None:
-        """Forget an epoch that was not finished."""
-        state = self.state
-        state.curves = {name: {m: c[: state.epoch] for m, c in per.items()} for name, per in state.curves.items()}
-        state.pairs, state.rates = state.pairs[: state.epoch], state.rates[: state.epoch]
