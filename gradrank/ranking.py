@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,48 +47,63 @@ class Ranking:
 # Up to this length, counting how many scores are higher beats sorting: the loop has no branches and vectorises.
 # Longer lists are merged from runs of it.
 _COUNTING_LENGTH = 256
-ORDER_SCRATCH = _COUNTING_LENGTH
-"""Length of the scratch arrays of order_list_with."""
 
 
-@njit(cache=True, nogil=True, inner=True)
-def _order_by_counting(scores, start, stop, order, rough, count, taken):  # type: ignore[no-untyped-def]
-    """Stable descending order of a short run of a list: the place of a score is the number of higher ones."""
-    n = stop - start
-    for i in range(n):
-        rough[i] = scores[start + i]
-        count[i] = 0
-        taken[i] = 0
-    for j in range(n):
-        other = rough[j]
-        for i in range(n):
-            count[i] += rough[i] < other
-    for i in range(n):
-        place = count[i]
-        order[start + place + taken[place]] = start + i
-        taken[place] += 1
-    # Single precision was enough to count with, not to tell neighbours apart: let those sink into place.
-    for i in range(start + 1, stop):
-        row = order[i]
-        score = scores[row]
-        at = i
-        while at > start and scores[order[at - 1]] < score:
-            order[at] = order[at - 1]
-            at -= 1
-        order[at] = row
+def order_scratch(longest: int) -> tuple[NDArray[Any], ...]:
+    """The last arguments of order_list_with, for lists up to a length.
+
+    Kernels get their scratch arrays from Python: code that makes arrays is slow to compile.
+    """
+    return (
+        np.empty(_COUNTING_LENGTH, np.float32),
+        np.empty(_COUNTING_LENGTH, np.int32),
+        np.empty(_COUNTING_LENGTH, np.int32),
+        np.empty(longest, np.int64),
+    )
 
 
-@njit(cache=True, nogil=True, inner=True)
-def order_list_with(scores, order, rough, count, taken, merged):  # type: ignore[no-untyped-def]
-    """As order_list, with scratch arrays: the first three of ORDER_SCRATCH places, ``merged`` as long as the list."""
-    n = len(scores)
+def longest_list(indptr: NDArray[np.int64], first: int, end: int) -> int:
+    """Length of the longest of the lists first…end."""
+    return int(np.diff(indptr[first : end + 1]).max(initial=1))
+
+
+@njit(cache=True, nogil=True, plain=True, inner=True)
+def order_list_with(scores, n, order, rough, count, taken, merged):  # type: ignore[no-untyped-def]
+    """As order_list for the first ``n`` scores, with scratch arrays of order_scratch."""
     for start in range(0, n, _COUNTING_LENGTH):
-        _order_by_counting(scores, start, min(start + _COUNTING_LENGTH, n), order, rough, count, taken)
+        # The place of a score in a run is the number of higher ones.
+        stop = start + _COUNTING_LENGTH
+        if stop > n:
+            stop = n
+        length = stop - start
+        for i in range(length):
+            rough[i] = scores[start + i]
+            count[i] = 0
+            taken[i] = 0
+        for j in range(length):
+            other = rough[j]
+            for i in range(length):
+                count[i] += rough[i] < other
+        for i in range(length):
+            place = count[i]
+            order[start + place + taken[place]] = start + i
+            taken[place] += 1
+        # Single precision was enough to count with, not to tell neighbours apart: let those sink into place.
+        for i in range(start + 1, stop):
+            row = order[i]
+            score = scores[row]
+            at = i
+            while at > start and scores[order[at - 1]] < score:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = row
     width = _COUNTING_LENGTH
     while width < n:
         for start in range(0, n - width, 2 * width):
             middle = start + width
-            stop = min(middle + width, n)
+            stop = middle + width
+            if stop > n:
+                stop = n
             for at in range(start, middle):
                 merged[at] = order[at]
             left = start
@@ -111,27 +126,21 @@ def order_list(scores, order):  # type: ignore[no-untyped-def]
     rough = np.empty(_COUNTING_LENGTH, np.float32)
     count = np.empty(_COUNTING_LENGTH, np.int32)
     taken = np.empty(_COUNTING_LENGTH, np.int32)
-    order_list_with(scores, order, rough, count, taken, np.empty(len(scores), np.int64))
+    n = len(scores)
+    order_list_with(scores, n, order, rough, count, taken, np.empty(n, np.int64))
 
 
-@njit(cache=True, nogil=True)
-def _rank_kernel(first, end, indptr, scores, before, order, tie_end, retrieved, tied):  # type: ignore[no-untyped-def]
-    longest = 1
-    for q in range(first, end):
-        longest = max(longest, indptr[q + 1] - indptr[q])
-    local = np.empty(longest, np.int64)
-    standing = np.empty(longest, np.float64)
-    rough = np.empty(ORDER_SCRATCH, np.float32)
-    count = np.empty(ORDER_SCRATCH, np.int32)
-    taken = np.empty(ORDER_SCRATCH, np.int32)
-    merged = np.empty(longest, np.int64)
+@njit(cache=True, nogil=True, plain=True)
+def _rank_kernel(  # type: ignore[no-untyped-def]
+    first, end, indptr, scores, before, order, tie_end, retrieved, tied, local, standing, rough, count, taken, merged
+):  # fmt: skip
     for q in range(first, end):
         start = indptr[q]
         stop = indptr[q + 1]
         n = stop - start
         for r in range(n):
             standing[r] = scores[before[start + r]] if len(before) else scores[start + r]
-        order_list_with(standing[:n], local, rough, count, taken, merged)
+        order_list_with(standing, n, local, rough, count, taken, merged)
         for r in range(n):
             order[start + r] = before[start + local[r]] if len(before) else start + local[r]
         found = n
@@ -237,7 +246,9 @@ def _ranked(
     tied = np.empty(n_queries, dtype=np.int64)
 
     def work(first: int, end: int) -> None:
-        _rank_kernel(first, end, indptr, scores, before, order, tie_end, retrieved, tied)
+        longest = longest_list(indptr, first, end)
+        _rank_kernel(first, end, indptr, scores, before, order, tie_end, retrieved, tied,
+                     np.empty(longest, np.int64), np.empty(longest), *order_scratch(longest))  # fmt: skip
 
     for_query_blocks(work, indptr, threads)
     any_tied = bool(tied.any())

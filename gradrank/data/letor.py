@@ -6,6 +6,7 @@ variant without ids and with a file of group sizes beside it.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -36,9 +37,11 @@ __all__ = ["read_letor", "write_letor"]
 
 # Small enough to stay in a core's cache between being copied and being parsed.
 _CHUNK_BYTES = 1 << 20
+# Newlines are searched for in so many bytes at a time; few lines are longer.
+_LINE_BYTES = 1 << 14
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SIZE_FILE_SUFFIXES = (".query", ".group")
-_STARTS_WITH_QID = re.compile(rb"[^ \t\r\n#]+[ \t\r]+qid:")
+_STARTS_WITH_QID = re.compile(rb"[ \t\r]*[^ \t\r\n#]+[ \t\r]+qid:")
 _LARGEST_INDEX = 999_999_999
 
 
@@ -87,10 +90,9 @@ def read_letor(
     if limit < 0:
         raise DataError(f"the number of features is {limit}, expected 0 or more")
     text = read_bytes(path)
-    words = text[: len(text) // 8 * 8].view(np.uint64)
-    parts = _parts(text, words, _chunk_bytes)
+    parts = _parts(text, _chunk_bytes)
     with ThreadPoolExecutor(thread_count(threads), thread_name_prefix="gradrank") as pool:
-        scans = list(pool.map(lambda part: kernel.scan_lines(text, words, *part), parts))
+        scans = list(pool.map(lambda part: kernel.scan_lines(text, *part), parts))
         first_rows = np.concatenate(([0], np.cumsum([rows for rows, _, _ in scans], dtype=np.int64)))
         n_docs = int(first_rows[-1])
         if n_docs == 0:
@@ -170,16 +172,24 @@ class _Parsed:
     """Where in the file each run's id stands."""
 
 
-def _parts(text: NDArray[np.uint8], words: NDArray[np.uint64], chunk_bytes: int) -> list[tuple[int, int]]:
+def _parts(text: NDArray[np.uint8], chunk_bytes: int) -> list[tuple[int, int]]:
     """Cut the text behind newlines into parts of about equal size."""
     parts = []
     start = len(_BYTE_ORDER_MARK) if text[:3].tobytes() == _BYTE_ORDER_MARK else 0
     while start < len(text):
-        end = kernel.next_newline(text, words, min(start + chunk_bytes, len(text)) - 1, len(text))
-        end = min(end + 1, len(text))
+        end = _behind_newline(text, min(start + chunk_bytes, len(text)) - 1)
         parts.append((start, end))
         start = end
     return parts
+
+
+def _behind_newline(text: NDArray[np.uint8], position: int) -> int:
+    """The position behind the first newline at or after a position, or the text's end."""
+    for start in range(position, len(text), _LINE_BYTES):
+        found = text[start : start + _LINE_BYTES].tobytes().find(b"\n")
+        if found >= 0:
+            return start + found + 1
+    return len(text)
 
 
 def _zeros(n_docs: int, n_features: int, path: Path) -> NDArray[np.float32]:
@@ -231,6 +241,7 @@ def _parse_part(
             rules.last_index,
             rules.wants_qid,
             rules.missing,
+            np.full(features.shape[1], -1, dtype=np.int64),
             docids,
             runs,
             uncertain,
@@ -246,8 +257,8 @@ def _parse_part(
     fault = _settle(uncertain[:n_uncertain], chunk, features, labels)
     if fault is not None:
         faults.append(Fault(fault.code, start + fault.offset))
-    qid = kernel.gather(chunk, np.ascontiguousarray(runs[:n_runs, 1:]))
-    docid = kernel.gather(chunk, docids[:rows])
+    qid = _gathered(chunk, np.ascontiguousarray(runs[:n_runs, 1:]))
+    docid = _gathered(chunk, docids[:rows])
     for (buffer, lengths), spans in ((qid, runs[:n_runs, 1:]), (docid, docids)):
         bad = _first_not_utf8(buffer, lengths)
         if bad is not None:
@@ -260,6 +271,14 @@ def _parse_part(
         run_rows=runs[:n_runs, 0].copy(),
         run_offsets=runs[:n_runs, 1] + start,
     )
+
+
+def _gathered(chunk: NDArray[np.uint8], spans: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The bytes at the spans (start, length), one after the other, and their lengths."""
+    lengths = spans[:, 1].copy()
+    buffer = np.empty(lengths.sum(), dtype=np.uint8)
+    kernel.gather(chunk, spans, buffer)
+    return buffer, lengths
 
 
 _TOKEN = re.compile(rb"[^ \t\r\n#]+")
@@ -316,7 +335,7 @@ def _queries(
     ids = _joined([part.qid for part in parsed], len(starts))
     # Numbers rise with first appearance: a run whose number is not the highest yet continues a query,
     # one directly before it (cut by the end of a part) or an earlier one.
-    numbers, _ = kernel.number_strings(ids.buffer, ids.offsets)
+    numbers = _numbered(ids)
     first = np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=-1))
     again = np.flatnonzero(np.diff(numbers) < 0)
     if len(again) == 0:
@@ -327,6 +346,16 @@ def _queries(
         raise_fault(Fault(kernel.COMES_AGAIN, offset), text, path)
     order, indptr, first_runs = regroup_runs(starts, n_docs, first, numbers)
     return indptr, ids[first_runs], order
+
+
+def _numbered(ids: Strings) -> NDArray[np.int64]:
+    """For each string the number of its value, values numbered as they first appear."""
+    content = ids.buffer.tobytes()
+    values = [content[start:end] for start, end in itertools.pairwise(ids.offsets.tolist())]
+    number_of = dict(zip(dict.fromkeys(values), itertools.count(), strict=False))
+    if len(number_of) == len(values):
+        return np.arange(len(values))
+    return np.array([number_of[value] for value in values], dtype=np.int64)
 
 
 def _size_file(path: Path, group_file: str | Path | None, text: NDArray[np.uint8], first_document: int) -> Path | None:

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data import letor_kernel as kernel
-from gradrank.data.number_kernel import INFINITE, NAN, NO_NUMBER, TOO_LARGE
+from gradrank.data.number_kernel import NAN, NO_NUMBER, TOO_LARGE
 from gradrank.errors import DataError
 
 NOT_UTF8 = 101
 
 _LONGEST_SHOWN = 40
 _LONGEST_TOKEN = 4096
+_INFINITE = re.compile(rb"[+-]?inf(?:inity)?", re.IGNORECASE)
 _COUNTED_AT_ONCE = 1 << 20  # comparing makes an array as long as the text
 
 
@@ -63,24 +64,25 @@ def _message(fault: Fault, text: NDArray[np.uint8], limit: int, fixed: bool) -> 
     lead, token = _token(text, fault.offset)
     found = shown(token)
     binary = "; this looks like a binary file" if b"\0" in token else ""
+    infinite = _INFINITE.fullmatch(token.removeprefix(lead)) is not None
     if code == kernel.LABEL + NO_NUMBER:
+        if infinite:
+            return f"label is {found}, expected a finite number"
         return f"label is {found}, expected a number{binary}"
     if code == kernel.LABEL + NAN:
         return f"label is {found}; to take it as unjudged, read with --missing (missing=True in Python)"
-    if code == kernel.LABEL + INFINITE:
-        return f"label is {found}, expected a finite number"
     if code == kernel.LABEL + TOO_LARGE:
         return f"label {found} is too large for float32"
     if code == NO_NUMBER:
         if token == lead:
             return f"{found} has no value; the line may be cut short"
+        if infinite:
+            return f"the value in {found} is infinite, expected a finite number"
         return f"the value in {found} is not a number{binary}"
     if code == NAN:
         return (
             f"the value in {found} is not a number; to take it as missing, read with --missing (missing=True in Python)"
         )
-    if code == INFINITE:
-        return f"the value in {found} is infinite, expected a finite number"
     if code == TOO_LARGE:
         return f"the value in {found} is too large for float32"
     if code == kernel.NO_QID:

@@ -13,12 +13,11 @@ from gradrank.data.number_kernel import (
     COLON,
     NAN,
     NUMBER,
-    POINT,
-    POWERS_OF_TEN,
     UNCERTAIN,
     byte_at,
     digit_at,
     ends_token,
+    is_blank,
     parse_number,
 )
 from gradrank.kernels import njit
@@ -44,53 +43,18 @@ RUNS = 1
 UNCERTAINS = 2
 COLUMNS = 3
 
-# One division of a whole number below 10^15 by a power of ten is exact; 15 digits are below 2^53.
-_FAST_DIGITS = 15
 _INDEX_DIGITS = 9
-_WORDS_AT_ONCE = 4
-_EACH_BYTE = np.uint64(0x0101010101010101)
-_EACH_HIGH_BIT = np.uint64(0x8080808080808080)
+_INDEX_LIMIT = 10**_INDEX_DIGITS
+# The loop over so many bytes vectorises if it compares bytes with bytes.
+_BYTES_AT_ONCE = 64
+_NEWLINE = np.uint8(10)
+_COMMENT = np.uint8(35)
+_DOCID = int.from_bytes(b"docid")
 
 
-@njit(cache=True, nogil=True, inner=True)
-def _next_of(text: NDArray[np.uint8], words: NDArray[np.uint64], position: int, end: int, sign: int) -> int:
-    """Position of the first newline or ``sign`` at or after a position, or ``end`` if there is none before it.
-
-    ``words`` is the text seen as words of 8 bytes: a word holds a zero byte if and only if
-    ``(word - 0x01…01) & ~word & 0x80…80`` is not 0.
-    """
-    newlines = np.uint64(10) * _EACH_BYTE
-    signs = np.uint64(sign) * _EACH_BYTE
-    while position < end and position & 7 != 0:
-        if text[position] == 10 or text[position] == sign:
-            return position
-        position += 1
-    word = position >> 3
-    last = (end >> 3) - _WORDS_AT_ONCE
-    while word <= last:
-        found = np.uint64(0)
-        for offset in range(_WORDS_AT_ONCE):
-            one = words[word + offset] ^ newlines
-            other = words[word + offset] ^ signs
-            found |= ((one - _EACH_BYTE) & ~one) | ((other - _EACH_BYTE) & ~other)
-        if found & _EACH_HIGH_BIT != 0:
-            break
-        word += _WORDS_AT_ONCE
-    position = max(position, word << 3)
-    while position < end and text[position] != 10 and text[position] != sign:
-        position += 1
-    return position
-
-
-@njit(cache=True, nogil=True)
-def next_newline(text: NDArray[np.uint8], words: NDArray[np.uint64], position: int, end: int) -> int:
-    """Position of the first newline at or after a position, or ``end`` if there is none before it."""
-    return int(_next_of(text, words, position, end, np.int64(10)))
-
-
-@njit(cache=True, nogil=True)
-def scan_lines(text: NDArray[np.uint8], words: NDArray[np.uint64], start: int, end: int) -> tuple[int, int, int]:
-    """Number of documents, the highest feature index that ends a line, and where the first one starts.
+@njit(cache=True, nogil=True, plain=True)
+def scan_lines(text: NDArray[np.uint8], start: int, end: int) -> tuple[int, int, int]:
+    """Number of documents, the highest feature index that ends a line, and where the first line with one starts.
 
     Works on part of a text that need not end with a newline, and looks only at the ends of lines:
     where indices rise along a line, as they mostly do, the last one is the highest.
@@ -98,89 +62,95 @@ def scan_lines(text: NDArray[np.uint8], words: NDArray[np.uint64], start: int, e
     rows = 0
     highest = -1
     first = -1
-    position = start
-    while position < end:
-        while position < end and (text[position] == 32 or text[position] == 9 or text[position] == 13):
-            position += 1
-        if position == end:
-            break
-        stop = _next_of(text, words, position, end, np.int64(35))
-        if stop > position:
-            rows += 1
-            if first < 0:
-                first = position
+    line = start
+    stop = start
+    sign = _COMMENT  # behind it only the newline matters
+    while stop < end:
+        while stop + _BYTES_AT_ONCE <= end:
+            found = False
+            for at in range(np.uint64(stop), np.uint64(stop + _BYTES_AT_ONCE)):
+                found |= (text[at] == _NEWLINE) | (text[at] == sign)
+            if found:
+                break
+            stop += _BYTES_AT_ONCE
+        while stop < end and text[stop] != 10 and text[stop] != sign:
+            stop += 1
+        if sign == _COMMENT:
             back = stop - 1
-            while text[back] == 32 or text[back] == 9 or text[back] == 13:
+            while back >= line and is_blank(text[back]):
                 back -= 1
-            while back > position and text[back] != 58 and text[back] != 32 and text[back] != 9:
-                back -= 1
-            if text[back] == 58:
-                index = 0
-                power = 1
-                back -= 1
-                while back > position and 48 <= text[back] <= 57 and power < 10**_INDEX_DIGITS:
-                    index += power * (int(text[back]) - 48)
-                    power *= 10
+            if back >= line:
+                rows += 1
+                if first < 0:
+                    first = line
+                while back > line and text[back] != 58 and text[back] != 32 and text[back] != 9:
                     back -= 1
-                if power > 1 and (text[back] == 32 or text[back] == 9):
-                    highest = max(highest, index)
+                if text[back] == 58:
+                    index = 0
+                    power = 1
+                    back -= 1
+                    while back > line and 48 <= text[back] <= 57 and power < _INDEX_LIMIT:
+                        index += power * (text[back] - 48)
+                        power *= 10
+                        back -= 1
+                    if power > 1 and index > highest and (text[back] == 32 or text[back] == 9):
+                        highest = index
         if stop < end and text[stop] == 35:
-            stop = _next_of(text, words, stop, end, np.int64(10))
-        position = stop + 1
+            sign = _NEWLINE
+        else:
+            sign = _COMMENT
+            line = stop + 1
+        stop += 1
     return rows, highest, first
 
 
-@njit(cache=True, nogil=True, inner=True)
-def _line_end(text: NDArray[np.uint8], position: int) -> int:
-    while text[position] != 10:
-        position += 1
-    return position
-
-
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, plain=True, inner=True)
 def _docid(text: NDArray[np.uint8], position: int) -> tuple[int, int, int]:
-    """Start and length of the document id in a comment (0, 0 if none), and the line's end.
+    """Start and length of the document id in a comment (length 0 if none), and the line's end.
 
     The id is what follows ``docid =``, ``docid=`` or ``docid:``; a comment of a single word is the id.
     """
     words = 0
-    word_start = 0
-    word_length = 0
-    while True:
-        while text[position] == 32 or text[position] == 9 or text[position] == 13:
-            position += 1
-        if text[position] == 10:
-            if words == 1:
-                return word_start, word_length, position
-            return 0, 0, position
-        start = position
-        if (
-            text[position] == 100
-            and text[position + 1] == 111
-            and text[position + 2] == 99
-            and text[position + 3] == 105
-            and text[position + 4] == 100
-        ):
-            position += 5
-            while text[position] == 32 or text[position] == 9:
-                position += 1
-            if text[position] == 61 or text[position] == 58:
-                position += 1
-                while text[position] == 32 or text[position] == 9:
-                    position += 1
+    start = position
+    length = 0
+    inside = False
+    letters = 0
+    while text[position] != 10:
+        byte = text[position]
+        if is_blank(byte):
+            inside = False
+        else:
+            if not inside:
+                words += 1
                 start = position
-                while not (text[position] == 32 or text[position] == 9 or text[position] == 13 or text[position] == 10):
-                    position += 1
-                return start, position - start, _line_end(text, position)
-            position = start
-        while not (text[position] == 32 or text[position] == 9 or text[position] == 13 or text[position] == 10):
-            position += 1
-        words += 1
-        word_start = start
-        word_length = position - start
+                letters = 0
+                inside = True
+            length = position + 1 - start
+            letters = letters * 256 + byte
+            if length == 5 and letters == _DOCID:
+                ahead = position + 1
+                while text[ahead] == 32 or text[ahead] == 9:
+                    ahead += 1
+                if text[ahead] == 61 or text[ahead] == 58:
+                    ahead += 1
+                    while text[ahead] == 32 or text[ahead] == 9:
+                        ahead += 1
+                    start = ahead
+                    while text[ahead] != 10 and not is_blank(text[ahead]):
+                        ahead += 1
+                    length = ahead - start
+                    words = 1
+                    while text[ahead] != 10:
+                        ahead += 1
+                    position = ahead
+                    break
+        position += 1
+    if words != 1:
+        length = 0
+    return start, length, position
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, plain=True, inner=True)
 def _same(text: NDArray[np.uint8], one: int, other: int, length: int) -> bool:
     offset = 0
     while offset < length and text[one + offset] == text[other + offset]:
@@ -188,7 +158,7 @@ def _same(text: NDArray[np.uint8], one: int, other: int, length: int) -> bool:
     return offset == length
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def parse_lines(
     text: NDArray[np.uint8],
     features: NDArray[np.float32],
@@ -197,6 +167,7 @@ def parse_lines(
     last_index: int,
     wants_qid: bool,
     allows_missing: bool,
+    last_row_of: NDArray[np.int64],
     docids: NDArray[np.int64],
     runs: NDArray[np.int64],
     uncertain: NDArray[np.int64],
@@ -209,77 +180,82 @@ def parse_lines(
     column (-1 for the label), position. ``counts`` (zero before) becomes the numbers of documents, runs and
     uncertain numbers, and of the columns needed if ``features`` has too few. Features without a column and
     uncertain numbers without room are not stored: ``counts`` tells, and the caller calls again with larger
-    arrays.
+    arrays. ``last_row_of`` (-1 before) is where each column was last met, to find features given twice.
 
     Gives what is wrong (:data:`OK` if nothing) and where.
     """
     size = len(text)
     width = features.shape[1]
-    last_row_of = np.full(width, -1, dtype=np.int64)
     n_uncertain = 0
     n_runs = 0
     row = 0
     position = 0
     while position < size:
+        while is_blank(byte_at(text, position)):
+            position += 1
         byte = byte_at(text, position)
-        while byte == 32 or byte == 9 or byte == 13:
+        if byte == 10 or byte == 35:
+            while text[position] != 10:
+                position += 1
             position += 1
-            byte = byte_at(text, position)
-        if byte == 10:
-            position += 1
-            continue
-        if byte == 35:
-            position = _line_end(text, position) + 1
             continue
         if row == len(labels):
             return CHANGED, position
 
-        value, end, kind = parse_number(text, position)
-        if kind == UNCERTAIN:
-            if n_uncertain < len(uncertain):
-                uncertain[n_uncertain, 0] = row
-                uncertain[n_uncertain, 1] = -1
-                uncertain[n_uncertain, 2] = position
-            n_uncertain += 1
-            counts[UNCERTAINS] = n_uncertain
-        elif kind != NUMBER and not (kind == NAN and allows_missing):
-            return LABEL + kind, position
-        labels[row] = np.float32(value)
-        position = end
-        byte = byte_at(text, position)
-        while byte == 32 or byte == 9 or byte == 13:
-            position += 1
-            byte = byte_at(text, position)
-
-        has_qid = byte == 113 and text[position + 1] == 105 and text[position + 2] == 100 and text[position + 3] == 58
-        if has_qid != wants_qid:
-            return NO_QID if wants_qid else UNEXPECTED_QID, position
-        if has_qid:
-            token = position
-            position += 4
-            start = position
-            while byte_at(text, position) > 32 and byte_at(text, position) != 35:
-                position += 1
-            if not ends_token(byte_at(text, position)):
-                return BAD_QID, token
-            length = position - start
-            if length == 0:
-                return EMPTY_QID, token
-            if n_runs == 0 or runs[n_runs - 1, 2] != length or not _same(text, start, runs[n_runs - 1, 1], length):
-                runs[n_runs, 0] = row
-                runs[n_runs, 1] = start
-                runs[n_runs, 2] = length
-                n_runs += 1
-                counts[RUNS] = n_runs
-
+        column = -1  # the label, which is read as the features' values are
         while True:
-            byte = byte_at(text, position)
-            while byte == 32 or byte == 9 or byte == 13:
+            token = position
+            value, position, kind = parse_number(text, position)
+            if kind != NUMBER:
+                if kind == UNCERTAIN:
+                    if n_uncertain < len(uncertain):
+                        uncertain[n_uncertain, 0] = row
+                        uncertain[n_uncertain, 1] = column
+                        uncertain[n_uncertain, 2] = token
+                    n_uncertain += 1
+                    counts[UNCERTAINS] = n_uncertain
+                elif kind != NAN or not allows_missing:
+                    return kind if column >= 0 else LABEL + kind, token
+
+            if 0 <= column < width:
+                # Unsigned indices spare the test for positions counted from the end.
+                features[np.uint64(row), np.uint64(column)] = np.float32(value)
+            elif column < 0:
+                labels[row] = np.float32(value)
+                while is_blank(byte_at(text, position)):
+                    position += 1
+                token = position
+                has_qid = (
+                    text[token] == 113 and text[token + 1] == 105 and text[token + 2] == 100 and text[token + 3] == 58
+                )
+                if has_qid != wants_qid:
+                    return NO_QID if wants_qid else UNEXPECTED_QID, token
+                if has_qid:
+                    position += 4
+                    start = position
+                    while byte_at(text, position) > 32 and byte_at(text, position) != 35:
+                        position += 1
+                    length = position - start
+                    if not ends_token(byte_at(text, position)):
+                        return BAD_QID, token
+                    if length == 0:
+                        return EMPTY_QID, token
+                    if (
+                        n_runs == 0
+                        or runs[n_runs - 1, 2] != length
+                        or not _same(text, start, runs[n_runs - 1, 1], length)
+                    ):
+                        runs[n_runs, 0] = row
+                        runs[n_runs, 1] = start
+                        runs[n_runs, 2] = length
+                        n_runs += 1
+                        counts[RUNS] = n_runs
+
+            while is_blank(byte_at(text, position)):
                 position += 1
-                byte = byte_at(text, position)
+            byte = byte_at(text, position)
             if byte == 10 or byte == 35:
                 break
-
             token = position
             index = 0
             digit = digit_at(text, position)
@@ -287,11 +263,9 @@ def parse_lines(
                 index = index * 10 + digit
                 position += 1
                 digit = digit_at(text, position)
-            if digit != COLON:
-                kind = NO_COLON if position > token and ends_token(byte_at(text, position)) else BAD_INDEX
-                return kind, token
-            if position == token:
-                return BAD_INDEX, token
+            if digit != COLON or position == token:
+                is_number = position > token and ends_token(byte_at(text, position))
+                return NO_COLON if is_number else BAD_INDEX, token
             if index < first_index or index > last_index or position - token > _INDEX_DIGITS:
                 # Leading zeros are harmless, so that the number of digits alone decides nothing.
                 while text[token] == 48 and text[token + 1] != 58:
@@ -301,56 +275,14 @@ def parse_lines(
                 if index < first_index:
                     return INDEX_ZERO, token
             column = index - first_index
-            if column >= width:
-                counts[COLUMNS] = max(counts[COLUMNS], column + 1)
-            else:
-                if last_row_of[column] == row:
-                    return TWICE, token
-                last_row_of[column] = row
-
-            position += 1
-            token = position
-            negative = byte_at(text, position) == 45
-            if negative:
-                position += 1
-            mantissa = 0
-            first_digit = position
-            digit = digit_at(text, position)
-            while digit <= 9:
-                mantissa = mantissa * 10 + digit
-                position += 1
-                digit = digit_at(text, position)
-            digits = position - first_digit
-            places = 0
-            if digit == POINT:
-                position += 1
-                first_digit = position
-                digit = digit_at(text, position)
-                while digit <= 9:
-                    mantissa = mantissa * 10 + digit
-                    position += 1
-                    digit = digit_at(text, position)
-                places = position - first_digit
-                digits += places
-            if 0 < digits <= _FAST_DIGITS and ends_token(byte_at(text, position)):
-                value = np.float64(mantissa)
-                if mantissa != 0 and places > 0:
-                    value /= POWERS_OF_TEN[places]
-                if negative:
-                    value = -value
-            else:
-                value, position, kind = parse_number(text, token)
-                if kind == UNCERTAIN:
-                    if n_uncertain < len(uncertain):
-                        uncertain[n_uncertain, 0] = row
-                        uncertain[n_uncertain, 1] = column
-                        uncertain[n_uncertain, 2] = token
-                    n_uncertain += 1
-                    counts[UNCERTAINS] = n_uncertain
-                elif kind != NUMBER and not (kind == NAN and allows_missing):
-                    return kind, token
             if column < width:
-                features[row, column] = np.float32(value)
+                at = np.uint64(column)
+                if last_row_of[at] == row:
+                    return TWICE, token
+                last_row_of[at] = row
+            elif column >= counts[COLUMNS]:
+                counts[COLUMNS] = column + 1
+            position += 1
 
         if byte == 35:
             start, length, position = _docid(text, position + 1)
@@ -362,46 +294,13 @@ def parse_lines(
     return OK, 0
 
 
-@njit(cache=True, nogil=True)
-def gather(text: NDArray[np.uint8], spans: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The bytes at the spans (start, length), one after the other, and their lengths."""
-    lengths = spans[:, 1].copy()
-    buffer = np.empty(lengths.sum(), dtype=np.uint8)
+@njit(cache=True, nogil=True, plain=True)
+def gather(text: NDArray[np.uint8], spans: NDArray[np.int64], buffer: NDArray[np.uint8]) -> None:
+    """Put the bytes at the spans (start, length) into the buffer, one after the other."""
     position = 0
     for span in range(len(spans)):
         start = spans[span, 0]
-        for offset in range(lengths[span]):
-            buffer[position + offset] = text[start + offset]
-        position += lengths[span]
-    return buffer, lengths
-
-
-@njit(cache=True, nogil=True)
-def number_strings(buffer: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """For each string the number of its value, values numbered as they first appear; and their count."""
-    count = len(offsets) - 1
-    slots = 16
-    while slots < 2 * count:
-        slots *= 2
-    table = np.full(slots, -1, dtype=np.int64)  # the first string with the value that belongs into the slot
-    numbers = np.empty(count, dtype=np.int64)
-    distinct = 0
-    for string in range(count):
-        start = offsets[string]
-        length = offsets[string + 1] - start
-        code = np.uint64(14695981039346656037)
+        length = spans[span, 1]
         for offset in range(length):
-            code = (code ^ np.uint64(buffer[start + offset])) * np.uint64(1099511628211)
-        slot = np.int64((code ^ (code >> np.uint64(32))) & np.uint64(slots - 1))
-        while True:
-            other = table[slot]
-            if other < 0:
-                table[slot] = string
-                numbers[string] = distinct
-                distinct += 1
-                break
-            if offsets[other + 1] - offsets[other] == length and _same(buffer, start, offsets[other], length):
-                numbers[string] = numbers[other]
-                break
-            slot = (slot + 1) & (slots - 1)
-    return numbers, distinct
+            buffer[position + offset] = text[start + offset]
+        position += length

@@ -2,7 +2,7 @@
 
 Reading gives ``np.float32(float(token))`` for every token. Up to 2^53 and 10^±22 one division or
 multiplication of two exact doubles is rounded once, hence right (Clinger, "How to read floating point
-numbers accurately", PLDI 1990). Beyond that the product of the first 19 digits and a rounded power
+numbers accurately", PLDI 1990). Beyond that the product of the first 18 digits and a rounded power
 of ten is off by less than 4 units in the last place of a double, and float32 has 29 bits less: the
 result is certain unless a rounding boundary of float32 lies within that error. Such a token, about one
 in 10^7 at worst, is reported as :data:`UNCERTAIN` and left to Python.
@@ -18,29 +18,34 @@ from gradrank.kernels import njit
 # What a token is.
 NUMBER = 0
 NAN = 1
-INFINITE = 2
-TOO_LARGE = 3
-UNCERTAIN = 4
-NO_NUMBER = 5
+TOO_LARGE = 2
+UNCERTAIN = 3
+NO_NUMBER = 4
 
 POWERS_OF_TEN = np.array([float(f"1e{exponent}") for exponent in range(129)])
-_EXACT_MANTISSA = np.uint64(2**53)
+_EXACT_MANTISSA = 2**53
 _EXACT_POWER = 22
-_MOST_DIGITS = 19  # any number of 19 digits fits into 64 bits
+# One division of a whole number below 10^15 by a power of ten is exact; 15 digits are below 2^53.
+_FAST_DIGITS = 15
+_MOST_DIGITS = 18  # any number of 18 digits fits into 63 bits
+_ROOM_FOR_A_DIGIT = 10 ** (_MOST_DIGITS - 1)
+_LARGEST_EXPONENT = 10**15  # above what any file's digits could offset
 _ERROR_BOUND = 2.0**-50
-# Decimal magnitudes from which the result is infinite, or zero, as float32 whatever the digits are.
+# Powers of ten that make the result infinite, or zero, as float32 whatever the 18 digits are.
 _CERTAINLY_LARGE = 60
-_CERTAINLY_ZERO = -80
+_CERTAINLY_ZERO = -100
 
 LONGEST_NUMBER = 24  # bytes that write_float32 needs at most, with room to spare
 
 
-# What digit_at makes of a colon and of a point.
+# What digit_at makes of other characters.
 COLON = 10
+PLUS = 251
+MINUS = 253
 POINT = 254
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, plain=True, inner=True)
 def byte_at(text: NDArray[np.uint8], position: int) -> np.uint8:
     """The byte at a position."""
     # An unsigned index spares the test for positions counted from the end, a third of the hot loops.
@@ -48,32 +53,88 @@ def byte_at(text: NDArray[np.uint8], position: int) -> np.uint8:
     return byte
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, plain=True, inner=True)
 def digit_at(text: NDArray[np.uint8], position: int) -> np.uint8:
     """Value of the digit at a position; above 9 if it is none."""
     return np.uint8(text[np.uint64(position)] - 48)
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, plain=True, inner=True)
+def is_blank(byte: int) -> bool:
+    """Whether a byte separates tokens within a line."""
+    return byte == 32 or byte == 9 or byte == 13
+
+
+@njit(cache=True, nogil=True, plain=True, inner=True)
 def ends_token(byte: int) -> bool:
     """Whether a byte is a blank, the end of the line, or the start of a comment."""
     return byte == 32 or byte == 9 or byte == 10 or byte == 13 or byte == 35
 
 
-@njit(cache=True, nogil=True, inner=True)
-def _is_word(text: NDArray[np.uint8], position: int, word: NDArray[np.uint8]) -> bool:
-    for offset in range(len(word)):
-        if text[position + offset] | 0x20 != word[offset]:
-            return False
-    return bool(ends_token(text[position + len(word)]))
+@njit(cache=True, nogil=True, plain=True, inner=True)
+def _unusual_number(
+    text: NDArray[np.uint8], first: int, position: int, digits: int, scale: int, mantissa: int
+) -> tuple[float, int, int]:
+    """Value, end and kind of what the fast path does not read.
+
+    There are ``digits`` digits from ``first`` to ``position``; the number is ``mantissa`` times ten to ``scale`` unless
+    they are too many.
+    """
+    byte = byte_at(text, position) | 0x20
+    if digits == 0:
+        is_nan = (
+            position == first and byte == 110 and text[position + 1] | 0x20 == 97 and text[position + 2] | 0x20 == 110
+        )
+        if is_nan and ends_token(byte_at(text, position + 3)):
+            return np.nan, position + 3, NAN
+        return 0.0, position, NO_NUMBER
+    cut = False
+    if digits > _MOST_DIGITS:
+        mantissa = 0
+        for place in range(first, position):
+            digit = digit_at(text, place)
+            if digit > 9:  # the point
+                continue
+            if mantissa < _ROOM_FOR_A_DIGIT:
+                mantissa = mantissa * 10 + digit
+            else:
+                scale += 1
+                cut |= digit != 0
+    if byte == 101:  # e or E
+        position += 1
+        sign = byte_at(text, position)
+        if sign == 45 or sign == 43:
+            position += 1
+        exponent = 0
+        digits = position
+        while digit_at(text, position) <= 9:
+            # A cap keeps the exponent from wrapping round.
+            if exponent < _LARGEST_EXPONENT:
+                exponent = exponent * 10 + digit_at(text, position)
+            position += 1
+        if position == digits:
+            return 0.0, position, NO_NUMBER
+        scale += -exponent if sign == 45 else exponent
+    if not ends_token(byte_at(text, position)):
+        return 0.0, position, NO_NUMBER
+    if mantissa == 0 or scale < _CERTAINLY_ZERO:
+        return 0.0, position, NUMBER
+    if scale > _CERTAINLY_LARGE:
+        return 0.0, position, TOO_LARGE
+    value = np.float64(mantissa)
+    if scale < 0:
+        value /= POWERS_OF_TEN[-scale]
+    else:
+        value *= POWERS_OF_TEN[scale]
+    inexact = cut or mantissa > _EXACT_MANTISSA or scale < -_EXACT_POWER or scale > _EXACT_POWER
+    if inexact and np.float32(value * (1.0 - _ERROR_BOUND)) != np.float32(value * (1.0 + _ERROR_BOUND)):
+        return 0.0, position, UNCERTAIN
+    if np.float32(value) == np.inf:
+        return 0.0, position, TOO_LARGE
+    return value, position, NUMBER
 
 
-_NAN_WORD = np.frombuffer(b"nan", dtype=np.uint8)
-_INF_WORD = np.frombuffer(b"inf", dtype=np.uint8)
-_INFINITY_WORD = np.frombuffer(b"infinity", dtype=np.uint8)
-
-
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True, forceinline=True)
 def parse_number(text: NDArray[np.uint8], position: int) -> tuple[float, int, int]:
     """Value, end and kind of the number that starts at a position.
 
@@ -81,82 +142,39 @@ def parse_number(text: NDArray[np.uint8], position: int) -> tuple[float, int, in
     The value is a double whose float32 rounding is right. For other kinds than :data:`NUMBER` the
     end is meaningful only where there was a number in form (:data:`NAN`, :data:`UNCERTAIN`).
     """
-    sign = 1.0
-    if byte_at(text, position) == 45:
-        sign = -1.0
+    digit = digit_at(text, position)
+    negative = digit == MINUS
+    if negative or digit == PLUS:
         position += 1
-    elif byte_at(text, position) == 43:
-        position += 1
-
-    mantissa = np.uint64(0)
-    significant = 0
-    scale = 0
-    digits = 0
-    in_fraction = False
-    cut = False
-    while True:
         digit = digit_at(text, position)
-        if digit <= 9:
-            digits += 1
-            if significant < _MOST_DIGITS:
-                mantissa = mantissa * np.uint64(10) + np.uint64(digit)
-                if mantissa != 0:
-                    significant += 1
-                if in_fraction:
-                    scale -= 1
-            else:
-                cut = cut or digit != 0
-                if not in_fraction:
-                    scale += 1
-        elif digit == POINT and not in_fraction:
-            in_fraction = True
-        else:
-            break
+    first = position
+    mantissa = 0
+    while digit <= 9:
+        mantissa = mantissa * 10 + digit
         position += 1
-
-    if digits == 0:
-        if in_fraction:
-            return 0.0, position, NO_NUMBER
-        if _is_word(text, position, _NAN_WORD):
-            return np.nan, position + 3, NAN
-        if _is_word(text, position, _INF_WORD) or _is_word(text, position, _INFINITY_WORD):
-            return 0.0, position, INFINITE
-        return 0.0, position, NO_NUMBER
-
-    if byte_at(text, position) | 0x20 == 101:  # e or E
+        digit = digit_at(text, position)
+    digits = position - first
+    places = 0
+    if digit == POINT:
         position += 1
-        falling = byte_at(text, position) == 45
-        if falling or byte_at(text, position) == 43:
+        point = position
+        digit = digit_at(text, position)
+        while digit <= 9:
+            mantissa = mantissa * 10 + digit
             position += 1
-        if digit_at(text, position) > 9:
-            return 0.0, position, NO_NUMBER
-        exponent = 0
-        while digit_at(text, position) <= 9:
-            # A cap keeps the exponent from wrapping round, above what any file's digits could offset.
-            if exponent < 10**15:
-                exponent = exponent * 10 + digit_at(text, position)
-            position += 1
-        scale += -exponent if falling else exponent
-    if not ends_token(byte_at(text, position)):
-        return 0.0, position, NO_NUMBER
-
-    if mantissa == 0 or significant + scale < _CERTAINLY_ZERO:
-        return sign * 0.0, position, NUMBER
-    if significant + scale > _CERTAINLY_LARGE:
-        return 0.0, position, TOO_LARGE
-    value = np.float64(mantissa)
-    if scale < 0:
-        value /= POWERS_OF_TEN[-scale]
+            digit = digit_at(text, position)
+        places = position - point
+        digits += places
+    kind = NUMBER
+    if 0 < digits <= _FAST_DIGITS and ends_token(byte_at(text, position)):
+        value = np.float64(mantissa)
+        if mantissa != 0 and places > 0:
+            value /= POWERS_OF_TEN[places]
     else:
-        value *= POWERS_OF_TEN[scale]
-    if cut or mantissa > _EXACT_MANTISSA or abs(scale) > _EXACT_POWER:
-        low = np.float32(value * (1.0 - _ERROR_BOUND))
-        high = np.float32(value * (1.0 + _ERROR_BOUND))
-        if low != high:
-            return 0.0, position, UNCERTAIN
-    if np.isinf(np.float32(value)):
-        return 0.0, position, TOO_LARGE
-    return sign * value, position, NUMBER
+        value, position, kind = _unusual_number(text, first, position, digits, -places, mantissa)
+    if negative:
+        value = -value
+    return value, position, kind
 
 
 @njit(cache=True, nogil=True)

@@ -18,7 +18,7 @@ from gradrank.errors import MeasureError
 from gradrank.kernels import njit
 from gradrank.measures.base import POSITION, FloatArray, IntArray, Measure, SwapKernels
 from gradrank.parallel import for_query_blocks
-from gradrank.ranking import order_list
+from gradrank.ranking import longest_list, order_list_with, order_scratch
 
 _LARGEST_EXPONENT = 1000.0
 # 2^label − 1 of the labels that nearly all data has.
@@ -27,7 +27,7 @@ _POWERS = 2.0 ** np.arange(64) - 1.0
 _SELECTED = 32
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def position_values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, weight, option, out):  # type: ignore[no-untyped-def]  # fmt: skip
     """Σ gain × weight over the ranks that count; tied documents share the mean of their gains."""
     for q in range(first, end):
@@ -54,7 +54,7 @@ def position_values(first, end, indptr, order, tie_end, retrieved, gain, norm, d
         out[q] = total / norm[q]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def position_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
     """Gain of each document and weight of its rank; ranks beyond the depth weigh nothing."""
     for i in range(n):
@@ -62,7 +62,7 @@ def position_prepare(n, order, rank, gain, weight, norm, depth, option, state): 
         state[1, i] = weight[rank[i]] / norm if rank[i] < depth else 0.0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, plain=True, inline="always")
 def position_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
     """See SwapKernels.row."""
     own_gain = state[0, i]
@@ -71,33 +71,40 @@ def position_row(i, low, high, n, order, rank, gain, norm, option, state, out): 
         out[j] = (own_gain - state[0, j]) * (state[1, j] - own_weight)
 
 
-@njit(cache=True, nogil=True)
-def _ideal_sums(first, end, indptr, gain, weight, depth, out):  # type: ignore[no-untyped-def]
-    """Σ gain × weight of the best order."""
-    best = np.empty(_SELECTED)
+@njit(cache=True, nogil=True, plain=True)
+def _shallow_ideal_sums(first, end, indptr, gain, weight, depth, best, out):  # type: ignore[no-untyped-def]
+    """Σ gain × weight of the best order, where few ranks count: keeps only the largest gains, in order."""
     for q in range(first, end):
         start = indptr[q]
+        last = depth[q] - 1
+        for r in range(depth[q]):
+            best[r] = 0.0
+        for row in range(start, indptr[q + 1]):
+            worth = gain[row]
+            if worth > best[last]:
+                at = last
+                while at > 0 and best[at - 1] < worth:
+                    best[at] = best[at - 1]
+                    at -= 1
+                best[at] = worth
         total = 0.0
-        if depth[q] <= _SELECTED:
-            # Few ranks count: keep only the largest gains, in order.
-            last = depth[q] - 1
-            for r in range(depth[q]):
-                best[r] = 0.0
-            for row in range(start, indptr[q + 1]):
-                worth = gain[row]
-                if worth > best[last]:
-                    at = last
-                    while at > 0 and best[at - 1] < worth:
-                        best[at] = best[at - 1]
-                        at -= 1
-                    best[at] = worth
-            for r in range(depth[q]):
-                total += best[r] * weight[start + r]
-        else:
-            order = np.empty(indptr[q + 1] - start, np.int64)
-            order_list(gain[start : indptr[q + 1]], order)
-            for r in range(depth[q]):
-                total += gain[start + order[r]] * weight[start + r]
+        for r in range(depth[q]):
+            total += best[r] * weight[start + r]
+        out[q] = total
+
+
+@njit(cache=True, nogil=True, plain=True)
+def _ideal_sums(  # type: ignore[no-untyped-def]
+    first, end, indptr, gain, weight, depth, order, rough, count, taken, merged, out
+):  # fmt: skip
+    """As _shallow_ideal_sums, for any depth."""
+    for q in range(first, end):
+        start = indptr[q]
+        stop = indptr[q + 1]
+        order_list_with(gain[start:stop], stop - start, order, rough, count, taken, merged)
+        total = 0.0
+        for r in range(depth[q]):
+            total += gain[start + order[r]] * weight[start + r]
         out[q] = total
 
 
@@ -117,9 +124,15 @@ def ideal_sums(
 ) -> FloatArray:
     """The largest value that Σ gain × weight can take in each query."""
     out = np.empty(len(indptr) - 1)
+    shallow = int(depth.max(initial=0)) <= _SELECTED
 
     def work(first: int, end: int) -> None:
-        _ideal_sums(first, end, indptr, gain, weight, depth, out)
+        if shallow:
+            _shallow_ideal_sums(first, end, indptr, gain, weight, depth, np.empty(_SELECTED), out)
+        else:
+            longest = longest_list(indptr, first, end)
+            order = np.empty(longest, np.int64)
+            _ideal_sums(first, end, indptr, gain, weight, depth, order, *order_scratch(longest), out)
 
     for_query_blocks(work, indptr, threads)
     return out

@@ -24,7 +24,7 @@ Leaf values are added tree after tree in float64: the result equals the plain wa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,7 +55,8 @@ _NODES_PER_COST_UNIT = 2000
 _NODES_WORTH_A_MAXIMUM = 16
 # Multiplying a power of two by this de Bruijn number puts a different number of 0…31 into the top five bits.
 _DE_BRUIJN = 0x077CB531
-_ALL = np.uint32(0xFFFFFFFF)
+_ALL_BITS = 0xFFFFFFFF
+_ALL = np.uint32(_ALL_BITS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +164,8 @@ class QuickScorer:
             self.cat_keep,
             self.cat_start,
             self.cat_words,
+            np.empty((len(self.columns), 2), X.dtype),
+            np.empty(DOCUMENTS_PER_BLOCK),
             out,
         )
 
@@ -193,51 +196,43 @@ def _in_de_bruijn_order(leaf_value: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _all_pieces(trees: TreeArrays) -> tuple[NDArray[Any], ...]:
     """Of every node in every piece: node number, piece, bits to keep, whether it acts when going left; leaf values."""
-    parts: list[Sequence[NDArray[Any]]] = []
-    values = [np.zeros((0, MASK_BITS))]
+    acts: list[tuple[int, int, int, bool]] = []
+    places: list[int] = []
     n_pieces = 0
-    for tree in range(trees.n_trees):
-        first, end = int(trees.node_start[tree]), int(trees.node_start[tree + 1])
-        node, piece, keep, away_left, leaf_value = _cut(
-            trees.children[first:end], trees.leaf_value[first + tree : end + tree + 1]
-        )
-        parts.append((node + first, piece + n_pieces, keep, away_left))
-        values.append(leaf_value)
-        n_pieces += len(leaf_value)
-    columns: list[NDArray[Any]] = []
-    for index, dtype in enumerate((np.int64, np.int64, np.uint32, np.bool_)):
-        columns.append(np.concatenate([np.zeros(0, dtype), *(part[index] for part in parts)]).astype(dtype))
-    return *columns, np.concatenate(values)
+    children = trees.children.tolist()
+    for first, end in itertools.pairwise(trees.node_start.tolist()):
+        n_pieces = _cut(children[first:end], first, n_pieces, acts, places)
+    values = np.zeros((n_pieces, MASK_BITS))
+    values.reshape(-1)[places] = trees.leaf_value
+    node, piece, keep, away_left = np.array(acts, dtype=np.int64).reshape(-1, 4).T
+    return node, piece, keep.astype(np.uint32), away_left.astype(bool), values
 
 
-@njit(cache=True, nogil=True)
-def _cut(children: Any, leaf_value: Any) -> Any:
-    """Cut one tree into pieces; children come after their parents, so one loop up and one loop down suffice."""
+def _cut(
+    children: list[list[int]], first: int, n_pieces: int, acts: list[tuple[int, int, int, bool]], places: list[int]
+) -> int:
+    """Cut one tree into pieces; children come after their parents, so one loop up and one loop down suffice.
+
+    Appends what :func:`_all_pieces` gives of the nodes to ``acts``, and where each leaf stands to ``places``; gives the
+    number of pieces with this tree's.
+    """
     n = len(children)
-    if n == 0:
-        single = np.zeros((1, MASK_BITS))
-        single[0, 0] = leaf_value[0]
-        nothing = np.zeros(0, np.int64)
-        return nothing, nothing, np.zeros(0, np.uint32), np.zeros(0, np.bool_), single
-    whole = n + 1 <= MASK_BITS
-    room = MASK_BITS if whole else MASK_BITS - 1  # a piece below the root needs the last leaf "not here"
-    parent = np.empty(n, np.int64)
-    width_left = np.empty(n, np.int64)
-    width = np.empty(n, np.int64)
-    hollow = np.empty(n, np.bool_)  # holds no leaf of its own piece any more
-    is_root = np.empty(n, np.bool_)
-    for k in range(n):
-        parent[k] = -1
-        hollow[k] = False
-        is_root[k] = False
+    # A piece below the root needs the last leaf "not here".
+    room = MASK_BITS if n + 1 <= MASK_BITS else MASK_BITS - 1
+    parent = [-1] * n
+    width_left = [1] * n
+    width = [1] * n
+    hollow = [False] * n  # holds no leaf of its own piece any more
+    is_root = [False] * n
     for k in range(n - 1, -1, -1):
-        l, r = children[k, 0], children[k, 1]
+        l, r = children[k]
+        a = b = 1
         if l >= 0:
             parent[l] = k
+            a = width[l]
         if r >= 0:
             parent[r] = k
-        a = width[l] if l >= 0 else 1
-        b = width[r] if r >= 0 else 1
+            b = width[r]
         if a + b > room and a >= b:
             is_root[l] = True
             a = 1
@@ -252,57 +247,34 @@ def _cut(children: Any, leaf_value: Any) -> Any:
         if l >= 0 and r >= 0 and (is_root[l] or hollow[l]) and (is_root[r] or hollow[r]):
             hollow[k] = True
             width[k] = 1
+    if n == 0:
+        places.append(n_pieces * MASK_BITS)
+        return n_pieces + 1
     is_root[0] = True
 
-    entries = 0
-    n_pieces = 0
+    place_of_leaf = [0] * (n + 1)
+    piece_of = [0] * n
+    start = [0] * n
     for k in range(n):
-        entries += 1
         if is_root[k]:
+            piece_of[k] = n_pieces
+            keep = _ALL_BITS & ~((1 << width[k]) - 1)
+            child, up = k, parent[k]
+            while up >= 0:
+                acts.append((first + up, n_pieces, keep, children[up][1] == child))
+                child, up = up, parent[up]
             n_pieces += 1
-            up = parent[k]
-            while up >= 0:
-                entries += 1
-                up = parent[up]
-    node = np.empty(entries, np.int64)
-    piece = np.empty(entries, np.int64)
-    keep = np.empty(entries, np.uint32)
-    away_left = np.zeros(entries, np.bool_)
-    values = np.zeros((n_pieces, MASK_BITS))
-    piece_of = np.empty(n, np.int64)
-    start = np.zeros(n, np.int64)
-    done = 0
-    at = 0
-    for k in range(n):
-        if is_root[k]:
-            piece_of[k] = done
-            start[k] = 0
-            inside = (np.uint64(1) << np.uint64(width[k])) - np.uint64(1)
-            child = k
-            up = parent[k]
-            while up >= 0:
-                node[at] = up
-                piece[at] = done
-                keep[at] = np.uint32(~inside & np.uint64(0xFFFFFFFF))
-                away_left[at] = children[up, 1] == child
-                at += 1
-                child = up
-                up = parent[up]
-            done += 1
-        l, r = children[k, 0], children[k, 1]
+        piece, place, middle = piece_of[k], start[k], start[k] + width_left[k]
         if not hollow[k]:
-            node[at] = k
-            piece[at] = piece_of[k]
-            cleared = ((np.uint64(1) << np.uint64(width_left[k])) - np.uint64(1)) << np.uint64(start[k])
-            keep[at] = np.uint32(~cleared & np.uint64(0xFFFFFFFF))
-            at += 1
-        for child, place in ((l, start[k]), (r, start[k] + width_left[k])):
+            acts.append((first + k, piece, _ALL_BITS & ~((1 << middle) - (1 << place)), False))
+        for child, at in zip(children[k], (place, middle), strict=True):
             if child < 0:
-                values[piece_of[k], place] = leaf_value[~child]
+                place_of_leaf[~child] = piece * MASK_BITS + at
             elif not is_root[child]:
-                piece_of[child] = piece_of[k]
-                start[child] = place
-    return node[:at], piece[:at], keep[:at], away_left[:at], values
+                piece_of[child] = piece
+                start[child] = at
+    places.extend(place_of_leaf)
+    return n_pieces
 
 
 @njit(cache=True, nogil=True)
@@ -323,17 +295,21 @@ def _score(
     cat_keep: Any,
     cat_start: Any,
     cat_words: Any,
+    largest: Any,
+    total: Any,
     out: Any,
 ) -> None:
+    """Scores of the rows start…stop; ``largest`` and ``total`` are scratch arrays."""
     n_columns = len(columns)
     n_pieces = len(leaf_value)
+    # Made here, not passed in: LLVM then knows that they do not overlap with anything, and vectorises without a check.
     values = np.empty((n_columns, DOCUMENTS_PER_BLOCK), X.dtype)
-    largest = np.empty((n_columns, 2), X.dtype)
-    masks = np.empty((min(PIECES_PER_GROUP, n_pieces), DOCUMENTS_PER_BLOCK), np.uint32)
-    isolated = np.empty(DOCUMENTS_PER_BLOCK, np.uint32)
-    total = np.empty(DOCUMENTS_PER_BLOCK, np.float64)
+    masks = np.empty((PIECES_PER_GROUP + 1, DOCUMENTS_PER_BLOCK), np.uint32)
+    isolated = masks[PIECES_PER_GROUP]
     for first in range(start, stop, DOCUMENTS_PER_BLOCK):
-        size = min(DOCUMENTS_PER_BLOCK, stop - first)
+        size = DOCUMENTS_PER_BLOCK
+        if stop - first < size:
+            size = stop - first
         for c in range(n_columns):
             feature = columns[c, 0]
             for d in range(size):
@@ -348,20 +324,24 @@ def _score(
             if columns[c, 2]:
                 for d in range(DOCUMENTS_PER_BLOCK):
                     column[d] = np.nan if abs(column[d]) <= ZERO else column[d]
-            largest[c] = np.inf
+            largest[c, 0] = np.inf
+            largest[c, 1] = np.inf
             if columns[c, 3]:
                 most = -np.inf
                 any_nan = False
                 for d in range(DOCUMENTS_PER_BLOCK):
-                    most = max(most, column[d]) if column[d] == column[d] else most
-                    any_nan |= column[d] != column[d]
+                    value = column[d]
+                    most = value if value > most else most  # never NaN
+                    any_nan |= value != value
                 largest[c, 0] = most
                 largest[c, 1] = np.inf if any_nan else most
         for d in range(DOCUMENTS_PER_BLOCK):
             total[d] = base_score
         for group in range(len(cat_segments) - 1):
             first_piece = group * PIECES_PER_GROUP
-            in_group = min(PIECES_PER_GROUP, n_pieces - first_piece)
+            in_group = PIECES_PER_GROUP
+            if n_pieces - first_piece < in_group:
+                in_group = n_pieces - first_piece
             for t in range(in_group):
                 for d in range(DOCUMENTS_PER_BLOCK):
                     masks[t, d] = _ALL

@@ -11,10 +11,18 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.measures import AnyMeasure, Measure
 from gradrank.objectives.costs import ObjectiveError, PairCost, RankNet
-from gradrank.objectives.lambda_kernel import COST_CHOICE, FAMILIES, NORM_DEVIATION, NORM_LOG, NORM_NONE, lambda_block
+from gradrank.objectives.lambda_kernel import (
+    COST_CHOICE,
+    FAMILIES,
+    NORM_DEVIATION,
+    NORM_LOG,
+    NORM_NONE,
+    lambda_block,
+    lambda_scratch,
+)
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 from gradrank.parallel import for_query_blocks
-from gradrank.ranking import order_within_queries
+from gradrank.ranking import longest_list, order_within_queries
 
 _NO_RANKS = np.empty(0, dtype=np.int32)
 NORMALISATIONS = {"none": NORM_NONE, "log": NORM_LOG, "deviation": NORM_DEVIATION}
@@ -204,7 +212,8 @@ class BoundLambda(BoundObjective):
                 self._weight, self._norm, self._depth, self._active, self._query_weight, self._option,
                 objective.cost.slope, objective.cost.shift, objective.pairs == "misranked",
                 truncation, NORMALISATIONS[objective.normalise], objective.gap, count_pairs, shared, lambdas, rhos,
-                pairs, *FAMILIES[swap.form], *COST_CHOICE[objective.cost.code],
+                pairs, *lambda_scratch(longest_list(self._indptr, first, end)), *FAMILIES[swap.form],
+                *COST_CHOICE[objective.cost.code],
             )  # fmt: skip
 
         for_query_blocks(work, self._indptr, self._threads)

@@ -9,7 +9,10 @@ contiguous run, run_end[i]…limit[i], and the loops have no branch.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from gradrank.kernels import njit
 from gradrank.measures.average_precision import ap_prepare, ap_row
@@ -28,7 +31,7 @@ from gradrank.measures.kendall import kendall_prepare, kendall_row
 from gradrank.measures.position import position_prepare, position_row
 from gradrank.measures.reciprocal_rank import rr_prepare, rr_row
 from gradrank.objectives.costs import PRINTED, RANKNET, SIGMOID
-from gradrank.ranking import ORDER_SCRATCH, order_list_with
+from gradrank.ranking import order_list_with, order_scratch
 
 # Which of lambda_block's last arguments is given, by family of measures and by cost. Numba drops the branches of
 # arguments that are None before it compiles anything.
@@ -46,7 +49,7 @@ _SUM_IN_ANY_ORDER = {"reassoc", "contract", "nsz"}
 _GAP_FLOOR = np.float32(0.01)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, plain=True, inline="always")
 def _ranknet_row(low, high, own, share, deltas, powers, lambdas, rhos):  # type: ignore[no-untyped-def]
     """Forces of one document against a run of worse ones; returns its own λ and ρ. ``share`` scales the curvature."""
     own_lambda = np.float32(0.0)
@@ -62,7 +65,7 @@ def _ranknet_row(low, high, own, share, deltas, powers, lambdas, rhos):  # type:
     return own_lambda, own_rho
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, plain=True, inline="always")
 def _sigmoid_row(low, high, own, shift, deltas, powers, lambdas, rhos):  # type: ignore[no-untyped-def]
     """As _ranknet_row, for the sigmoid cost; ``shift`` = e^μ."""
     own_lambda = np.float32(0.0)
@@ -79,7 +82,7 @@ def _sigmoid_row(low, high, own, shift, deltas, powers, lambdas, rhos):  # type:
     return own_lambda, own_rho
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, plain=True, inline="always")
 def _printed_row(low, high, own, deltas, powers, lambdas, rhos):  # type: ignore[no-untyped-def]
     """As _ranknet_row, with RankNet's cost in the place of its derivative."""
     own_lambda = np.float32(0.0)
@@ -96,7 +99,7 @@ def _printed_row(low, high, own, deltas, powers, lambdas, rhos):  # type: ignore
     return own_lambda, own_rho
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, plain=True, inner=True)
 def _changed(low, high, lambdas, before):  # type: ignore[no-untyped-def]
     """How many of a run of λ's have changed: the pairs that had an effect."""
     changed = 0
@@ -106,32 +109,34 @@ def _changed(low, high, lambdas, before):  # type: ignore[no-untyped-def]
     return changed
 
 
+def lambda_scratch(longest: int) -> tuple[NDArray[Any], ...]:
+    """The scratch arrays of lambda_block, for lists up to a length."""
+    return (
+        np.empty(longest),
+        np.empty(longest),
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+        *(np.empty(longest, np.float32) for _ in range(5)),
+        np.zeros((STATE_ROWS, longest + 2)),
+        np.zeros((2, longest), np.float32),
+        *order_scratch(longest),
+    )
+
+
 @njit(cache=True, nogil=True, fastmath=_SUM_IN_ANY_ORDER, error_model="numpy")
 def lambda_block(  # type: ignore[no-untyped-def]
     first, end, indptr, scores, layout, run_end, limit, shuffle, gain, weight, norm, depth, active, query_weight,
     option, slope, shift, misranked, truncation, normalise, gap_scaled, count, ranks, lambdas_out, rhos_out, pairs,
-    position, average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref, ranknet, sigmoid, printed,
+    score, shuffled, order, rank, standing, powers, lambdas, before, rhos, exact, fast, rough, count_above, taken,
+    merged, position, average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref, ranknet, sigmoid,
+    printed,
 ):  # fmt: skip
-    """λ and ρ of the queries first…end; the last arguments are one of FAMILIES and one of COST_CHOICE."""
-    longest = 2
-    for q in range(first, end):
-        longest = max(longest, indptr[q + 1] - indptr[q])
-    score = np.empty(longest)
-    shuffled = np.empty(longest)
-    order = np.empty(longest, np.int64)
-    rank = np.empty(longest, np.int64)
-    rough = np.empty(ORDER_SCRATCH, np.float32)
-    count_above = np.empty(ORDER_SCRATCH, np.int32)
-    taken = np.empty(ORDER_SCRATCH, np.int32)
-    merged = np.empty(longest, np.int64)
-    standing = np.empty(longest, np.float32)
-    powers = np.empty(longest, np.float32)
-    deltas = np.empty(longest, np.float32)
-    lambdas = np.empty(longest, np.float32)
-    before = np.empty(longest, np.float32)
-    rhos = np.empty(longest, np.float32)
-    exact = np.zeros((STATE_ROWS, longest + 2))
-    fast = np.zeros((2, longest), np.float32)
+    """λ and ρ of the queries first…end.
+
+    The last arguments are those of lambda_scratch, then one of FAMILIES and one of COST_CHOICE.
+    """
+    # Made here, not passed in: LLVM then knows that it does not overlap with what it is computed from.
+    deltas = np.empty(len(score), np.float32)
     e_shift = np.float32(np.exp(shift))
     force_scale = np.float32(slope)
     for q in range(first, end):
@@ -145,8 +150,10 @@ def lambda_block(  # type: ignore[no-untyped-def]
         for i in range(n):
             value = scores[layout[start + i]]
             score[i] = value
-            low_score = min(low_score, value)
-            high_score = max(high_score, value)
+            if value < low_score:
+                low_score = value
+            if value > high_score:
+                high_score = value
         if len(ranks) and ranks[layout[start]] >= 0:
             # Another tier has sorted this query.
             for i in range(n):
@@ -157,7 +164,7 @@ def lambda_block(  # type: ignore[no-untyped-def]
             # Tied documents stand in a seeded random order: the layout is sorted by label.
             for i in range(n):
                 shuffled[i] = score[shuffle[start + i]]
-            order_list_with(shuffled[:n], order, rough, count_above, taken, merged)
+            order_list_with(shuffled, n, order, rough, count_above, taken, merged)
             for r in range(n):
                 i = shuffle[start + order[r]]
                 order[r] = i
@@ -173,7 +180,11 @@ def lambda_block(  # type: ignore[no-untyped-def]
         for i in range(joined):
             standing[i] = score[i] - centre
             exponent = slope * (score[i] - centre)
-            powers[i] = np.exp(min(max(exponent, -_LARGEST_EXPONENT), _LARGEST_EXPONENT))
+            if exponent > _LARGEST_EXPONENT:
+                exponent = _LARGEST_EXPONENT
+            elif exponent < -_LARGEST_EXPONENT:
+                exponent = -_LARGEST_EXPONENT
+            powers[i] = np.exp(exponent)
             lambdas[i] = 0.0
             rhos[i] = 0.0
         own_gain = gain[start : start + n]
