@@ -21,6 +21,7 @@ lint: .venv/.dev ## style, types and import layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/mypy benchmarks
 	$(BIN)/lint-imports
 
 browser: # for the tests of the report; without one they are skipped

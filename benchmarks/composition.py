@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def passes(bound: dict[str, BoundObjective], n_docs: int, rounds: int) -> dict[s
     best = dict.fromkeys(bound, float("inf"))
     for _ in range(rounds + 1):
         for name, objective in bound.items():
-            best[name] = min(best[name], 1000 * timed(lambda objective=objective: objective.gradients(scores)))
+            best[name] = min(best[name], 1000 * timed(partial(objective.gradients, scores)))
     return best
 
 
@@ -108,7 +109,7 @@ def main() -> None:
     clicked = with_clicks(data, 0.1)
     small = clicked.take_queries(np.arange(min(400, clicked.n_queries)))
     print(f"training {options.trees} trees of 31 leaves on two tiers (s of processor time, diagnostics, their share)")
-    boosting.Recorder = TimedRecorder  # type: ignore[misc]
+    boosting.Recorder = TimedRecorder  # type: ignore[attr-defined]
     training(small, small, 2, options.threads, 1)  # kernels are loaded
     for name, part in ((f"{clicked.n_docs:,} documents", clicked), (f"{small.n_docs:,} documents", small)):
         for every in (10, 1):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -83,7 +84,7 @@ def main() -> None:
     print(f"{options.queries:,} queries of {options.docs} documents, processor time")
     for name in NAMES:
         bound = parse_objective(name).bind(data, threads=options.threads)
-        own = milliseconds(lambda bound=bound: bound.gradients(scores), options.rounds)
+        own = milliseconds(partial(bound.gradients, scores), options.rounds)
         line = f"{name:55s} {own:8.1f} ms"
         if name in peers:
             peer = milliseconds(peers[name], options.rounds)

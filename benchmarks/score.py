@@ -12,6 +12,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import lightgbm
@@ -72,10 +73,10 @@ def main() -> None:
         rows = np.ascontiguousarray(X[:n_docs])
         repeats = options.repeats if n_docs > 1000 else 40 * options.repeats
         theirs = min(
-            best_seconds(lambda rows=rows: booster.predict(rows, raw_score=True), repeats=repeats),
-            best_seconds(lambda rows=rows: booster.predict(rows, raw_score=True, num_threads=1), repeats=repeats),
+            best_seconds(partial(booster.predict, rows, raw_score=True), repeats=repeats),
+            best_seconds(partial(booster.predict, rows, raw_score=True, num_threads=1), repeats=repeats),
         )
-        ours = best_seconds(lambda rows=rows: model.score(rows), repeats=repeats)
+        ours = best_seconds(partial(model.score, rows), repeats=repeats)
         print(f"{n_docs:>10,} {n_docs / theirs:>16,.0f} {n_docs / ours:>16,.0f} {theirs / ours:>7.1f}")
 
     columns = np.asfortranarray(X)

@@ -16,6 +16,7 @@ import itertools
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -72,7 +73,7 @@ def linear_svc(differences: np.ndarray, c: float, goal: float) -> tuple[float, f
         model = LinearSVC(C=c, loss="hinge", fit_intercept=False, tol=tolerance, max_iter=2000, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            _, seconds = timed(lambda model=model: model.fit(rows, sign), REPEATS)  # type: ignore[misc]
+            _, seconds = timed(partial(model.fit, rows, sign), REPEATS)
         w = model.coef_.ravel()
         objective = float(0.5 * w @ w + c * np.maximum(0.0, 1.0 - differences @ w).sum())
         if objective <= goal:
@@ -119,14 +120,14 @@ def whole_fits(fold: Fold, rounds: int, threads: int | None) -> None:
 
         from gradrank.learners.focused_net import FocusedNet
 
-        learners["FocusedNet, 50 epochs"] = FocusedNet(epochs=50)  # type: ignore[assignment]
+        learners["FocusedNet, 50 epochs"] = FocusedNet(epochs=50)
     except ImportError:
         print("FocusedNet needs PyTorch")
     small = train.take_queries(np.arange(min(20, train.n_queries)))
     for name, learner in learners.items():
         learner.set_params(threads=threads)
         learner.fit(small, valid=small)  # compile
-        _, seconds = timed(lambda learner=learner: learner.fit(train, valid=valid))  # type: ignore[misc]
+        _, seconds = timed(partial(learner.fit, train, valid=valid))
         print(f"  {name:28} {seconds:8.2f} s   {measure} {learner.score(valid):.4f} on validation data")
 
 

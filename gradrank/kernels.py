@@ -22,6 +22,8 @@ import numba
 from numba.core import event
 from numba.core.caching import IndexDataCacheFile
 
+from gradrank.first_use import compiling
+
 try:
     import fcntl
 except ImportError:  # Windows has no such locks; Numba's own behaviour remains
@@ -90,10 +92,11 @@ class _SharedCacheFile(IndexDataCacheFile):  # type: ignore[misc]
             return None
 
 
-class _NoGarbageCollection(event.Listener):  # type: ignore[misc]
-    """Compiling makes many objects that live long: looking for garbage among them took a tenth of its time.
+class _Compiling(event.Listener):  # type: ignore[misc]
+    """Says that kernels are compiled, and switches the search for garbage off meanwhile.
 
-    Numba holds its lock while it compiles, so that no two threads come here at once.
+    Compiling makes many objects that live long: looking for garbage among them took a tenth of the time. Numba holds
+    its lock while it compiles, so that no two threads come here at once.
     """
 
     def __init__(self) -> None:
@@ -102,6 +105,7 @@ class _NoGarbageCollection(event.Listener):  # type: ignore[misc]
 
     def on_start(self, event: Any) -> None:
         if self._depth == 0:
+            compiling()
             self._was_enabled = gc.isenabled()
             gc.disable()
         self._depth += 1
@@ -112,7 +116,7 @@ class _NoGarbageCollection(event.Listener):  # type: ignore[misc]
             gc.enable()
 
 
-event.register("numba:compile", _NoGarbageCollection())
+event.register("numba:compile", _Compiling())
 
 
 def njit(*, inner: bool = False, plain: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:

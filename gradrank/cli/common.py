@@ -16,6 +16,7 @@ import typer
 
 from gradrank.cli.options import NumberOrText, OutputFormat
 from gradrank.errors import DataError
+from gradrank.first_use import on_compiling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,8 @@ class Notes:
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
+        if not quiet and sys.stderr.isatty():
+            on_compiling(lambda: self.say("compiling kernels for their first use here; they are kept"))
 
     def say(self, note: str) -> None:
         """Say one note."""

@@ -38,7 +38,7 @@ class Progress:
             from rich.progress import Progress as Bar
 
             self._bar = Bar(
-                TextColumn(f"{self._unit} {{task.completed}} of {{task.total}}"),
+                TextColumn("{task.fields[place]}"),
                 BarColumn(),
                 TextColumn("{task.description}"),
                 TimeElapsedColumn(),
@@ -48,7 +48,7 @@ class Progress:
                 transient=True,
             )
             # No total before the first step: it shows a bar at work while kernels are compiled and data is binned.
-            self._task = self._bar.add_task("preparing", total=None)
+            self._task = self._bar.add_task("preparing", total=None, place="")
             self._bar.start()
         return self
 
@@ -70,6 +70,7 @@ class Progress:
         if step.note:
             self._say(f"note: {self._unit} {step.number}: {step.note}")
         values = shown_values(step)
+        place = f"{self._unit} {step.number} of {step.total}"
         if step.best == step.number:
             self._best = {step.best: values}
         if self._first is None:
@@ -78,9 +79,10 @@ class Progress:
                 # From here on the speed is that of steps, without preparation and steps of a checkpoint.
                 self._bar.reset(self._task, total=step.total, completed=step.number)
         if self._bar is not None:
-            self._bar.update(self._task, completed=step.number, description=self._described(step, values))
+            described = self._described(step, values)
+            self._bar.update(self._task, completed=step.number, description=described, place=place)
         elif step.number == step.total or step.number * _LINES // step.total > (step.number - 1) * _LINES // step.total:
-            parts = [f"{self._unit} {step.number} of {step.total}", self._described(step, values), self._time(step)]
+            parts = [place, self._described(step, values), self._time(step)]
             self._say(", ".join(filter(None, parts)))
 
     def _say(self, text: str) -> None:

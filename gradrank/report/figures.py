@@ -34,14 +34,18 @@ class Section:
     """File name of the figure without its suffix."""
 
 
-def new_figure(panels: int = 1, *, width: float = 7.0, height: float = 4.0) -> tuple[Figure, list[Any]]:
-    """An empty figure with panels side by side."""
+def new_figure(
+    panels: int = 1, *, width: float = 7.0, height: float = 4.0, across: int | None = None
+) -> tuple[Figure, list[Any]]:
+    """An empty figure with panels side by side, at most ``across`` of them in a row."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("matplotlib", "report") from None
-    figure = Figure(figsize=(width * panels, height), layout="constrained")
-    axes = [figure.add_subplot(1, panels, number + 1) for number in range(panels)]
+    columns = min(panels, across or panels)
+    rows = -(-panels // columns)
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    axes = [figure.add_subplot(rows, columns, number + 1) for number in range(panels)]
     for axis in axes:
         axis.grid(True, color="#e6eaf0")
         axis.set_axisbelow(True)

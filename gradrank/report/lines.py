@@ -28,7 +28,7 @@ def can_be_drawn(table: Table) -> bool:
 def draw_tables(tables: tuple[Table, ...]) -> Figure:
     """One panel a table that can be drawn."""
     drawn = [table for table in tables if can_be_drawn(table)]
-    figure, axes = new_figure(len(drawn), width=5.0, height=3.6)
+    figure, axes = new_figure(len(drawn), width=5.0, height=3.6, across=2)
     for axis, table in zip(axes, drawn, strict=True):
         across = [row[0] for row in table.rows]
         for number, column in enumerate(table.columns[1:]):
@@ -36,5 +36,6 @@ def draw_tables(tables: tuple[Table, ...]) -> Figure:
             axis.plot(across, heights, label=column.name, **line_style(number))
         axis.set_xlabel(table.columns[0].name)
         axis.set_title(table.title or "", fontsize=10)
-        axis.legend(fontsize=8, frameon=False)
+        # Below the panel: inside it, lines that fill it would run through the legend.
+        axis.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)
     return figure

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from gradrank.cli.common import Notes
+from gradrank.first_use import on_compiling
+from gradrank.kernels import njit
 
 SCRIPT = """
 import sys
@@ -43,3 +50,42 @@ def test_processes_that_compile_at_once_keep_each_others_code(tmp_path: Path) ->
     assert run_all(script, tmp_path / "cache") == [["45.0", "compiled"]] * 3
     assert len(list((tmp_path / "cache").rglob("*.nbc"))) == 3
     assert run_all(script, tmp_path / "cache") == [["45.0", "loaded"]] * 3
+
+
+def test_compiling_is_told_of_once_and_leaves_garbage_collection_as_it_was() -> None:
+    told: list[bool] = []
+    on_compiling(lambda: told.append(True))
+
+    @njit(cache=False, nogil=True)
+    def half(x: float) -> float:
+        return x / 2
+
+    assert gc.isenabled()
+    assert (half(1), half(1.0)) == (0.5, 0.5)
+    assert told == [True]
+    assert gc.isenabled()
+
+    @njit(cache=False, nogil=True)
+    def broken(x: float) -> float:
+        return x.no_such_thing  # type: ignore[attr-defined, no-any-return]
+
+    with pytest.raises(Exception, match="no_such_thing"):
+        broken(1)
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize(
+    ("quiet", "terminal", "said"), [(False, True, True), (True, True, False), (False, False, False)]
+)
+def test_commands_on_a_terminal_say_that_they_compile(
+    quiet: bool, terminal: bool, said: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+    Notes(quiet)
+
+    @njit(cache=False, nogil=True)
+    def half(x: float) -> float:
+        return x / 2
+
+    half(1)
+    assert ("compiling" in capsys.readouterr().err) == said
