@@ -4,8 +4,8 @@
 
 LinearSVC and RankSVM minimise the same function, ½‖w‖² + C·Σ hinge over all pairs. Both are run until their objective
 is within 0.1 % of the least possible: LinearSVC with falling tolerance (only its last run counts), RankSVM until its
-duality gap says so; the best of three runs counts. Compilation does
-not. ``--cpu`` counts processor time on one thread, for busy machines.
+duality gap says so; the best of three runs counts, without compilation. ``--cpu`` counts processor time on one thread,
+for busy machines.
 Without a folder: MQ2007 if it is found in ``../shared/data``, otherwise made-up data of its shape.
 """
 

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.kernels import njit
+from gradrank.learners.levels import group_by_level, label_levels, pair_counts, top_level
 from gradrank.learners.newton import Corner, Smoothed
 from gradrank.learners.products import Vector
 from gradrank.learners.smooth_pairs import MAX_LEVELS, corner_pairs, rounded_hinge
 from gradrank.parallel import for_query_blocks
-from gradrank.ranking import order_list
+from gradrank.ranking import longest_list, order_list
 
 PairWeights = Literal["mean", "sum"]
-UNJUDGED = -1
 
 
 class PairOracle:
@@ -101,51 +101,8 @@ class PairOracle:
         return Corner(better[:found], worse[:found], stride * weight[:found] / width)
 
     def _scratch(self, first: int, end: int) -> tuple[NDArray[np.int64], Vector]:
-        longest = int(np.diff(self._indptr[first : end + 1]).max(initial=1))
+        longest = longest_list(self._indptr, first, end)
         return np.empty((2, longest), dtype=np.int64), np.empty((4, longest + 1))
-
-
-def label_levels(labels: NDArray[np.float32], indptr: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Labels as numbers 0, 1, … of the distinct values in their query; UNJUDGED for unjudged documents.
-
-    >>> label_levels(np.array([5, 0, 5, np.nan, 7], dtype=np.float32), np.array([0, 4, 5])).tolist()
-    [1, 0, 1, -1, 0]
-    """
-    query = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    order = np.lexsort((labels, query))
-    sorted_labels, sorted_query = labels[order], query[order]
-    new_query = np.concatenate(([True], sorted_query[1:] != sorted_query[:-1]))
-    rises = np.concatenate(([False], sorted_labels[1:] != sorted_labels[:-1])) & ~new_query
-    steps = np.cumsum(rises)
-    first = np.maximum.accumulate(np.where(new_query, np.arange(len(order)), 0))
-    level = np.empty(len(labels), dtype=np.int32)
-    level[order] = steps - steps[first]
-    level[np.isnan(labels)] = UNJUDGED
-    return level
-
-
-def pair_counts(level: NDArray[np.int32], indptr: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Number of pairs of different labels of each query.
-
-    >>> pair_counts(np.array([0, 1, 1, 2], dtype=np.int32), np.array([0, 4])).tolist()
-    [5]
-    """
-    counts = np.zeros(len(indptr) - 1, dtype=np.int64)
-    _count_pairs(level, indptr, counts)
-    return counts
-
-
-@njit(cache=True, nogil=True)
-def _count_pairs(level, indptr, counts):  # type: ignore[no-untyped-def]
-    for q in range(len(indptr) - 1):
-        n = indptr[q + 1] - indptr[q]
-        same = np.zeros(n, np.int64)
-        judged = 0
-        for i in range(indptr[q], indptr[q + 1]):
-            if level[i] >= 0:
-                counts[q] += judged - same[level[i]]
-                same[level[i]] += 1
-                judged += 1
 
 
 # Up to so many levels, going through their lists pair by pair beats one sweep with the Fenwick tree.
@@ -205,24 +162,9 @@ def _by_sweep(n, order, s, y, tree, g):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _by_levels(n, order, s, y, top, rows, standing, change, first, g):  # type: ignore[no-untyped-def]
     """The same for few levels: the documents of each level by descending score, then every two levels merged."""
-    for level in range(top + 2):
-        first[level] = 0
-    for i in range(n):
-        if y[i] >= 0:
-            first[y[i] + 1] += 1
-    for level in range(top + 1):
-        first[level + 1] += first[level]
-    for place in range(n):
-        i = order[place]
-        if y[i] >= 0:
-            at = first[y[i]]
-            rows[at] = i
-            standing[at] = s[i]
-            change[at] = 0.0
-            first[y[i]] += 1
-    for level in range(top + 1, 0, -1):
-        first[level] = first[level - 1]
-    first[0] = 0
+    group_by_level(n, order, s, y, top, rows, standing, first)
+    for at in range(first[top + 1]):
+        change[at] = 0.0
     active = 0
     for upper in range(1, top + 1):
         end = first[upper + 1]
@@ -261,9 +203,7 @@ def _hinge(first, end, indptr, level, factor, scores, gradient, value):  # type:
         y = level[start : start + n]
         g = gradient[start : start + n]
         order_list(s, order)
-        top = 0
-        for i in range(n):
-            top = max(top, y[i])
+        top = top_level(n, y)
         if top < _FEW_LEVELS:
             active = _by_levels(n, order, s, y, top, rows, standing, change, fenwick, g)
         else:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.kernels import njit
-from gradrank.learners.pair_oracle import label_levels, pair_counts
+from gradrank.learners.levels import label_levels, pair_counts
 from gradrank.parallel import for_query_blocks
 
 Vector = NDArray[np.float64]

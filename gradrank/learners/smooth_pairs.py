@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradrank.kernels import njit
+from gradrank.learners.levels import group_by_level, top_level
 from gradrank.ranking import order_list
 
 MAX_LEVELS = 16
@@ -18,27 +19,12 @@ MAX_LEVELS = 16
 
 @njit(cache=True, nogil=True, inner=True)
 def _by_level(n, scores, level, order, rows, standing, first):  # type: ignore[no-untyped-def]
-    """Documents of each level by descending score; level k is at first[k] … first[k+1]. Returns the top level."""
+    """Documents of each level by descending score, scores relative to the first document's. Returns the top level."""
     order_list(scores, order)
-    top = 0
-    for k in range(MAX_LEVELS + 1):
-        first[k] = 0
-    for i in range(n):
-        if level[i] >= 0:
-            first[level[i] + 1] += 1
-            top = max(top, level[i])
-    for k in range(top + 1):
-        first[k + 1] += first[k]
-    for place in range(n):
-        i = order[place]
-        if level[i] >= 0:
-            at = first[level[i]]
-            rows[at] = i
-            standing[at] = scores[i] - scores[0]
-            first[level[i]] += 1
-    for k in range(top + 1, 0, -1):
-        first[k] = first[k - 1]
-    first[0] = 0
+    top = top_level(n, level)
+    group_by_level(n, order, scores, level, top, rows, standing, first)
+    for at in range(first[top + 1]):
+        standing[at] -= scores[0]
     return top
 
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gradrank.learners.levels import label_levels, pair_counts
 from gradrank.learners.map_oracle import AveragePrecisionOracle, MixedOracle, OrderOracle
-from gradrank.learners.pair_oracle import PairOracle, label_levels, pair_counts
+from gradrank.learners.pair_oracle import PairOracle
 
 # Multiples of 1/8: sums are exact, and ties and margins of exactly 1 occur.
 eighths = st.integers(-16, 16).map(lambda number: number / 8)
