@@ -110,6 +110,18 @@ def test_newton_needs_fewer_points_than_planes() -> None:
     assert fast.cuts < slow.cuts / 2
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_outliers_do_not_hold_newton_up(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_t(1.5, size=(1200, 20))
+    worth = np.tanh(X[:, 0]) + 0.5 * np.tanh(X[:, 1]) + rng.normal(size=len(X))
+    labels = np.clip(np.round(worth), 0, 2).astype(np.float32)
+    oracle, features = PairOracle(labels, np.arange(0, 1201, 12), pairs="sum"), scaled_features(X)
+    fast, slow = (minimise(features, risk, 1.0, tolerance=1e-4) for risk in (oracle, PlanesOnly(oracle)))
+    assert fast.cuts < slow.cuts / 2
+    assert max(fast.bound, slow.bound) <= min(fast.objective, slow.objective)
+
+
 def test_planes_finish_what_newton_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gradrank.learners.newton._MAX_POINTS", 3)
     X, labels, indptr = made_up()
