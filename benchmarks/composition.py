@@ -21,7 +21,7 @@ from train import made_up
 
 from gradrank.data import RankingData
 from gradrank.learners import LambdaMART, boosting
-from gradrank.learners.diagnostics import Recorder
+from gradrank.learners.trees.diagnostics import Recorder
 from gradrank.measures import CNDCG, NDCG
 from gradrank.objectives import BoundObjective, Lambda, Objective, Scheduled, Sigmoid, Tiered
 

@@ -22,10 +22,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
-from gradrank.labeling.access import Access
-from gradrank.labeling.assignment import assign
-from gradrank.labeling.importing import import_files
-from gradrank.labeling.store import Store, create_project
+from gradrank.labeling.project.access import Access
+from gradrank.labeling.project.assignment import assign
+from gradrank.labeling.project.importing import import_files
+from gradrank.labeling.project.store import Store, create_project
 
 DOCUMENTS, K = 50, 10
 _FIELD = re.compile(r'name="(csrf|token|seq|shown)" value="([^"]*)"')

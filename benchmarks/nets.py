@@ -18,7 +18,7 @@ import torch
 from gradrank.data import RankingData
 from gradrank.learners import Step
 from gradrank.learners.nets import LambdaRank, ListNet, NetLearner, RankNet
-from gradrank.models.scaling import Scaling
+from gradrank.models.nets.scaling import Scaling
 
 
 def made_up(queries: int, docs: int, features: int, seed: int = 0) -> RankingData:

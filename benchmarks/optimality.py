@@ -14,7 +14,7 @@ import numpy as np
 from gradrank.data import RankingData
 from gradrank.data.artificial import make_data
 from gradrank.measures import Measure, parse_measure
-from gradrank.models.net import NetRanker
+from gradrank.models.nets.net import NetRanker
 from gradrank.optimality import STEPS, direction_count, local_optimality
 from gradrank.optimality.directions import random_direction
 

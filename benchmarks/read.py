@@ -21,7 +21,7 @@ import numpy as np
 import xgboost
 from sklearn.datasets import load_svmlight_file
 
-from gradrank.data.letor import read_letor, write_letor
+from gradrank.data.formats.letor import read_letor, write_letor
 from gradrank.data.ranking_data import RankingData
 
 MQ2007 = Path(__file__).resolve().parents[2] / "shared" / "data" / "mq2007"

@@ -19,8 +19,8 @@ import lightgbm
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.models.saved import load_ranker
-from gradrank.models.trees import assign_leaves, read_booster_tree
+from gradrank.models.registry import load_ranker
+from gradrank.models.trees.ensemble import assign_leaves, read_booster_tree
 
 
 def random_documents(n_docs: int, n_features: int, seed: int) -> NDArray[np.float32]:

@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 
 from gradrank.data import RankingData
-from gradrank.learners.grower import TreeGrower, TreeSettings
-from gradrank.learners.steps import leaf_values
+from gradrank.learners.trees.grower import TreeGrower, TreeSettings
+from gradrank.learners.trees.leaf_values import leaf_values
 from gradrank.measures import ERR, MAP, MRR, NDCG, Measure
-from gradrank.models.trees import assign_leaves
+from gradrank.models.trees.ensemble import assign_leaves
 from gradrank.objectives import Lambda, recommended
 
 DOCS_PER_QUERY = 120

@@ -29,14 +29,12 @@ ROOMS = {
     "learners": "Learners",
     "optimality": "Local optimality",
     "evaluation": "Evaluation",
-    "portfolio": "Portfolios and adaptation",
+    "selection": "Sweeps, portfolios and adaptation",
     "labeling": "Labeling",
     "experiments": "Experiments",
     "report": "Report",
     "errors": "Errors",
-    "files": "Files",
-    "parallel": "Threads",
-    "kernels": "Kernels",
+    "runtime": "Kernels, threads, files",
 }
 
 

@@ -15,7 +15,7 @@ from matplotlib import pyplot as plt
 
 from gradrank.data.artificial import make_splits
 from gradrank.evaluation import compare, evaluate
-from gradrank.learners.lambdamart import MART, LambdaMART
+from gradrank.learners.trees.lambdamart import MART, LambdaMART
 from gradrank.measures import ERR, MAP, MRR, NDCG
 
 TARGET = Path(__file__).parent / "images" / "curves.svg"

@@ -10,8 +10,8 @@ from pathlib import Path
 from rich.console import Console
 
 from gradrank.data.artificial import make_splits
-from gradrank.data.columns import write_column
-from gradrank.data.formats import write_data
+from gradrank.data.formats.columns import write_column
+from gradrank.data.formats.registry import write_data
 from gradrank.data.ranking_data import RankingData
 from gradrank.evaluation import compare, evaluate
 from gradrank.learners import MART, LambdaMART, Step

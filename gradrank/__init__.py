@@ -13,8 +13,8 @@ from gradrank.version import __version__ as __version__
 if TYPE_CHECKING:
     from gradrank.combine import combine_rankers as combine_rankers
     from gradrank.combine import optimal_combination as optimal_combination
-    from gradrank.data.formats import read_data as read_data
-    from gradrank.data.formats import write_data as write_data
+    from gradrank.data.formats.registry import read_data as read_data
+    from gradrank.data.formats.registry import write_data as write_data
     from gradrank.data.ranking_data import RankingData as RankingData
     from gradrank.errors import GradrankError as GradrankError
     from gradrank.evaluation import compare as compare
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
     from gradrank.measures import measure_values as measure_values
     from gradrank.measures import parse_measure as parse_measure
     from gradrank.models.ranker import Ranker as Ranker
-    from gradrank.models.saved import load_ranker as load_ranker
+    from gradrank.models.registry import load_ranker as load_ranker
     from gradrank.objectives import parse_objective as parse_objective
     from gradrank.optimality import local_optimality as local_optimality
-    from gradrank.portfolio.adaptation import adapt as adapt
-    from gradrank.portfolio.auto import auto as auto
+    from gradrank.selection.adapt import adapt as adapt
+    from gradrank.selection.auto import auto as auto
 
 # Public name → the module it lives in.
 _PUBLIC = {
-    "adapt": "gradrank.portfolio.adaptation",
+    "adapt": "gradrank.selection.adapt",
     "AdaRank": "gradrank.learners",
-    "auto": "gradrank.portfolio.auto",
+    "auto": "gradrank.selection.auto",
     "combine_rankers": "gradrank.combine",
     "compare": "gradrank.evaluation",
     "evaluate": "gradrank.evaluation",
@@ -62,7 +62,7 @@ _PUBLIC = {
     "LambdaSMART": "gradrank.learners",
     "ListMLE": "gradrank.learners",
     "ListNet": "gradrank.learners",
-    "load_ranker": "gradrank.models.saved",
+    "load_ranker": "gradrank.models.registry",
     "local_optimality": "gradrank.optimality",
     "MART": "gradrank.learners",
     "McRank": "gradrank.learners",
@@ -76,10 +76,10 @@ _PUBLIC = {
     "RankingData": "gradrank.data.ranking_data",
     "RankNet": "gradrank.learners",
     "RankSVM": "gradrank.learners",
-    "read_data": "gradrank.data.formats",
+    "read_data": "gradrank.data.formats.registry",
     "RegressionNet": "gradrank.learners",
     "SVMmap": "gradrank.learners",
-    "write_data": "gradrank.data.formats",
+    "write_data": "gradrank.data.formats.registry",
 }
 
 __all__ = [

@@ -48,3 +48,30 @@ class MissingExtraError(GradrankError, ImportError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"this needs the package {package}: pip install 'gradrank[{extra}]'")
+
+
+class TrainingError(GradrankError, ValueError):
+    """Training that cannot start: a parameter out of range, or data that does not fit."""
+
+
+class ObjectiveError(GradrankError, ValueError):
+    """An objective that is misspelt, or does not fit the data or the learner."""
+
+
+class ModelError(GradrankError, ValueError):
+    """A model that cannot be read, or that does not fit the data it is to score.
+
+    >>> print(ModelError("is not a model", path="model.json"))
+    model.json: is not a model
+    """
+
+    def __init__(self, message: str, *, path: str | Path | None = None) -> None:
+        self.path = None if path is None else str(path)
+        super().__init__(message if self.path is None else f"{self.path}: {message}")
+
+
+class StaleJudgment(GradrankError, ValueError):
+    """A judgment that answers another question than the one that is open, or takes back where nothing was said.
+
+    A page left open in a second tab sends one; whoever keeps the events turns it away and shows the open question.
+    """

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
-from gradrank.kernels import njit
-from gradrank.parallel import for_query_blocks
+from gradrank.runtime.kernels import njit
+from gradrank.runtime.threads import for_query_blocks
 
 Ties = Literal["file", "average", "pessimistic", "optimistic", "docid"]
 TIE_POLICIES: tuple[str, ...] = get_args(Ties)

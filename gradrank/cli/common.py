@@ -16,7 +16,7 @@ import typer
 
 from gradrank.cli.options import NumberOrText, OutputFormat
 from gradrank.errors import DataError
-from gradrank.first_use import on_compiling
+from gradrank.runtime.first_use import on_compiling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,7 +97,7 @@ def load_data(
 ) -> RankingData:
     """Read data with label columns from ``NAME=FILE`` options; say if its rows were regrouped."""
     label_files = dict(named_files(labels, flag))
-    from gradrank.data.formats import read_data
+    from gradrank.data.formats.registry import read_data
 
     with notes.working(f"reading {path}"):
         data = read_data(path, format=reading.format, label_files=label_files, **reading.options())
@@ -112,7 +112,8 @@ def with_features(data: RankingData, path: Path, names: Sequence[str], owner: st
     Names that only number the features tell nothing: then there must be equally many.
     """
     from gradrank.data.ranking_data import default_feature_names
-    from gradrank.models.ranker import ModelError, feature_matrix
+    from gradrank.errors import ModelError
+    from gradrank.models.ranker import feature_matrix
 
     if data.feature_names == tuple(names):
         return data
@@ -132,7 +133,7 @@ def with_features(data: RankingData, path: Path, names: Sequence[str], owner: st
 
 def first_fields(path: str | Path) -> list[bytes]:
     """The words of a text file's first line that is not blank."""
-    from gradrank.data.compressed import read_bytes
+    from gradrank.data.formats.compressed import read_bytes
 
     head = read_bytes(path)[: 1 << 16].tobytes().lstrip()
     return head.split(b"\n", 1)[0].split()
@@ -171,8 +172,8 @@ def data_suffix(path: Path) -> str:
     >>> data_suffix(Path("MQ2007.S1.txt.xz")), data_suffix(Path("rank.train"))
     ('.txt.xz', '.txt')
     """
-    from gradrank.data.compressed import without_compression_suffix
-    from gradrank.data.formats import format_of
+    from gradrank.data.formats.compressed import without_compression_suffix
+    from gradrank.data.formats.registry import format_of
 
     try:
         format_of(path)
@@ -186,7 +187,7 @@ def write_part(data: RankingData, folder: Path, name: str, suffix: str) -> None:
 
     LETOR text holds one label; further label sources go beside it as ``name.source.txt``, one number a line.
     """
-    from gradrank.data.formats import LETOR, format_of, write_data
+    from gradrank.data.formats.registry import LETOR, format_of, write_data
 
     path = folder / f"{name}{suffix}"
     write_data(data, path)
@@ -197,7 +198,7 @@ def write_part(data: RankingData, folder: Path, name: str, suffix: str) -> None:
 
 def write_labels(labels: NDArray[np.float32], path: Path) -> None:
     """Write a label column, one number a line, each as short as reads back the same float32."""
-    from gradrank.data.columns import write_column
+    from gradrank.data.formats.columns import write_column
 
     write_column(labels.astype("U").astype("f8"), path)
 

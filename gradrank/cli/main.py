@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gradrank.cli import (
+from gradrank.cli.commands import (
     adapt,
     auto,
     clicks,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import typer
 
 if TYPE_CHECKING:
-    from gradrank.learners.boosting import Step
+    from gradrank.learners.trees.boosting import Step
     from gradrank.objectives.tiers import PairFacts
 
 _LINES = 10

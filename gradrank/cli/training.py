@@ -15,7 +15,7 @@ from gradrank.errors import DataError, GradrankError
 
 if TYPE_CHECKING:
     from gradrank.data.ranking_data import RankingData
-    from gradrank.learners.estimator import RankingEstimator
+    from gradrank.learners.base.estimator import RankingEstimator
     from gradrank.models.ranker import Ranker
 
 _DEFAULT_ALGORITHM = "lambdamart"
@@ -66,7 +66,7 @@ def base_ranker(base: str | None) -> Ranker | None:
     """The model to start from; None if there is none, or if it can only be the name of a feature."""
     if base is None or not Path(base).exists():
         return None
-    from gradrank.models.saved import load_ranker
+    from gradrank.models.registry import load_ranker
 
     return load_ranker(base)
 
@@ -122,7 +122,7 @@ def _monotone(pairs: Sequence[str] | None, data: RankingData) -> tuple[int, ...]
 
 def _fitted_base(ranker: Ranker, base: str | None, data: RankingData, path: Path) -> Ranker:
     """The model to start from, under the training data's feature names if its own only number the features."""
-    from gradrank.models.saved import under_names_of
+    from gradrank.models.registry import under_names_of
 
     try:
         return under_names_of(ranker, data)
@@ -210,7 +210,7 @@ def _threads(learner: RankingEstimator) -> int | None:
 # ---------------------------------------------------------------------- training
 def keep_state(learner: RankingEstimator, output: Path, every: int | None, notes: Notes) -> Path | None:
     """Let the learner keep its state beside the model; says if a state is there already."""
-    from gradrank.learners.boosting import checkpoint_path
+    from gradrank.learners.trees.boosting import checkpoint_path
 
     path = checkpoint_path(output)
     if every is None:

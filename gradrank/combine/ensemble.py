@@ -15,7 +15,7 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
 from gradrank.measures import AnyMeasure
 from gradrank.models.ranker import Ranker
-from gradrank.models.saved import under_names_of
+from gradrank.models.registry import under_names_of
 from gradrank.models.weighted_sum import WeightedSum
 
 Method = Literal["exact", "powell"]

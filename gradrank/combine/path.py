@@ -21,7 +21,7 @@ from gradrank.measures.base import (
     RECIPROCAL_RANK,
     BoundMeasure,
 )
-from gradrank.parallel import for_query_blocks
+from gradrank.runtime.threads import for_query_blocks
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -13,7 +13,7 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
 from gradrank.measures import AnyMeasure
 from gradrank.models.ranker import feature_matrix
-from gradrank.models.trees import Tree, TreeEnsemble, assign_leaves
+from gradrank.models.trees.ensemble import Tree, TreeEnsemble, assign_leaves
 
 RefitProgress = Callable[[int, int, float], None]
 """Told the round, the number of the tree, and the value of the (first) measure."""

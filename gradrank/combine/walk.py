@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradrank.kernels import njit
 from gradrank.measures.base import (
     AVERAGE_PRECISION,
     BPREF,
@@ -20,6 +19,7 @@ from gradrank.measures.base import (
     POSITION,
     RECIPROCAL_RANK,
 )
+from gradrank.runtime.kernels import njit
 
 # Runs of this length are sorted by insertion, then merged.
 _RUN = 24

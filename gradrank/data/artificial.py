@@ -40,8 +40,8 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import PRIMARY_LABEL, RankingData
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
-from gradrank.kernels import njit
-from gradrank.parallel import for_query_blocks
+from gradrank.runtime.kernels import njit
+from gradrank.runtime.threads import for_query_blocks
 
 WEB_CUTS = (0.60, 0.85, 0.95, 0.99)
 """Quantiles at which five grades are cut, about the spread of web judgments."""

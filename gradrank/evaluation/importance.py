@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import DataError
+from gradrank.errors import DataError, ModelError
 from gradrank.evaluation.significance import standard_error
 from gradrank.measures import Measure, bind_measures, bound_values, mean_value
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.linear import LinearRanker
-from gradrank.models.multiclass import ExpectedGrade
-from gradrank.models.ranker import ModelError, Ranker, feature_matrix
-from gradrank.models.trees import TreeEnsemble
+from gradrank.models.ranker import Ranker, feature_matrix
+from gradrank.models.trees.ensemble import TreeEnsemble
+from gradrank.models.trees.expected_grade import ExpectedGrade
 from gradrank.models.weighted_sum import WeightedSum
 
 # Numbers copied at once when a column is replaced: 64 MB.
@@ -59,7 +59,7 @@ def tree_ensembles(ranker: Ranker) -> list[TreeEnsemble]:
 def split_importance(ranker: Ranker, kind: Literal["gain", "split"] = "gain") -> NDArray[np.float64]:
     """Of each feature the summed gain, or the number, of its splits in all trees of the ranker.
 
-    >>> from gradrank.models.trees import Tree
+    >>> from gradrank.models.trees.ensemble import Tree
     >>> stump = Tree.numerical(split_feature=[1], threshold=[0.5], left=[-1], right=[-2], leaf_value=[1.0, 2.0])
     >>> split_importance(TreeEnsemble([stump, stump], ["a", "b"]), "split").tolist()
     [0.0, 2.0]

@@ -10,7 +10,7 @@ from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from gradrank.files import replacing
+from gradrank.runtime.files import replacing
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.experiments.folders import Fold
-from gradrank.files import replacing
 from gradrank.learners.algorithms import algorithm
 from gradrank.measures import measure_values, parse_measure
+from gradrank.runtime.files import replacing
 from gradrank.version import __version__
 
 Values = dict[str, NDArray[np.float64]]

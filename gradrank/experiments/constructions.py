@@ -12,7 +12,7 @@ from gradrank.evaluation.tables import Column, Table
 from gradrank.experiments.training import Said, learner_for, single_measure, train_all
 from gradrank.learners.algorithms import algorithm as learner_named
 from gradrank.learners.algorithms import effective_parameters, parameters_of
-from gradrank.learners.estimator import RankingEstimator
+from gradrank.learners.base.estimator import RankingEstimator
 from gradrank.measures import Measure
 from gradrank.objectives import CONSTRUCTIONS, Construction, constructed, construction_of
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from gradrank.data.artificial import make_splits
 from gradrank.data.ranking_data import RankingData
+from gradrank.errors import TrainingError
 from gradrank.evaluation.tables import Column, Table
 from gradrank.experiments.constructions import REFERENCE, ConstructionStudy, study_constructions
 from gradrank.experiments.result import Result
@@ -24,7 +25,6 @@ from gradrank.experiments.train_test_measures import (
     study_measures,
     study_pairs,
 )
-from gradrank.learners.grower import TrainingError
 from gradrank.objectives import CONSTRUCTIONS
 
 Say = Callable[[str], None]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from gradrank.data.compressed import without_compression_suffix
-from gradrank.data.formats import read_data
+from gradrank.data.formats.compressed import without_compression_suffix
+from gradrank.data.formats.registry import read_data
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.splits import letor_folds
 from gradrank.errors import DataError

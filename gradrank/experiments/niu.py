@@ -25,7 +25,7 @@ from gradrank.evaluation.tables import Column, Table
 from gradrank.experiments.cells import Cell, Values, run_cells
 from gradrank.experiments.folders import Fold
 from gradrank.experiments.result import Result
-from gradrank.learners.focused import BETA_GRID
+from gradrank.learners.focused.beta_path import BETA_GRID
 
 Say = Callable[[str], None]
 

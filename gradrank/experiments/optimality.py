@@ -29,7 +29,7 @@ from gradrank.experiments.train_test_measures import PAPER_OBJECTIVES
 from gradrank.experiments.training import learner_for, single_measure
 from gradrank.measures import Measure
 from gradrank.models.ranker import Ranker
-from gradrank.models.weights import weights_of
+from gradrank.models.weight_vectors import weights_of
 from gradrank.objectives import parse_objective
 from gradrank.optimality import FINE_STEPS, STEPS, OptimalityResult, climb, local_optimality
 from gradrank.optimality.directions import random_direction

@@ -22,12 +22,12 @@ from gradrank.data.artificial import make_splits
 from gradrank.data.ranking_data import RankingData
 from gradrank.evaluation.compare import ComparisonRow, compare
 from gradrank.evaluation.evaluate import Evaluation, evaluate
-from gradrank.evaluation.sweep import WEIGHTS, sweep
 from gradrank.evaluation.tables import Column, Table, to_json
 from gradrank.experiments.result import Result
-from gradrank.learners.lambdamart import LambdaMART
+from gradrank.learners.trees.lambdamart import LambdaMART
 from gradrank.measures import CNDCG, NDCG
 from gradrank.objectives import Lambda, Objective, Scheduled, Sigmoid, Tiered
+from gradrank.selection.sweep import WEIGHTS, sweep
 
 Say = Callable[[str], None]
 _CUTOFFS = tuple(range(1, 11))

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from gradrank.data.ranking_data import RankingData
+from gradrank.errors import TrainingError
 from gradrank.evaluation import Comparison, Evaluation, compare, evaluate
 from gradrank.evaluation.tables import Column, Table
 from gradrank.experiments.training import Said, learner_for, single_measure, train_all
-from gradrank.learners.grower import TrainingError
 from gradrank.measures import Measure
 from gradrank.objectives import Objective, parse_objective
 

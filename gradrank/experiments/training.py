@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradrank.data.ranking_data import RankingData
+from gradrank.errors import TrainingError
 from gradrank.learners.algorithms import algorithm as learner_named
 from gradrank.learners.algorithms import parameters_of
-from gradrank.learners.estimator import RankingEstimator, as_measure
-from gradrank.learners.grower import TrainingError
+from gradrank.learners.base.estimator import RankingEstimator, as_measure
 from gradrank.measures import Measure
 from gradrank.objectives import Objective
 

@@ -23,11 +23,11 @@ from gradrank.evaluation.evaluate import evaluate
 from gradrank.evaluation.tables import Column, Table, to_json
 from gradrank.experiments.result import Result
 from gradrank.learners.algorithms import algorithm
-from gradrank.learners.lambdamart import LambdaMART
-from gradrank.learners.mcrank import McRank
+from gradrank.learners.trees.lambdamart import LambdaMART
+from gradrank.learners.trees.mcrank import McRank
 from gradrank.measures import NDCG
 from gradrank.models.ranker import Ranker
-from gradrank.models.trees import TreeEnsemble
+from gradrank.models.trees.ensemble import TreeEnsemble
 
 Say = Callable[[str], None]
 _MEASURES = (NDCG(10), NDCG(3), NDCG(1))

@@ -1,6 +1,7 @@
 """Labeling by people: the ordered top k of each query with few judgments."""
 
-from gradrank.labeling.judgments import GRADE_NAMES, Judgment, StaleJudgment, Verdict
+from gradrank.errors import StaleJudgment
+from gradrank.labeling.judgments import GRADE_NAMES, Judgment, Verdict
 from gradrank.labeling.records import Outcome, Record, Tool
 from gradrank.labeling.strategies import (
     DEFAULT_STRATEGY,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gradrank.errors import GradrankError
+from gradrank.errors import StaleJudgment
 
 GRADE_NAMES = ("bad", "fair", "good", "excellent", "perfect")
 """The five grades of the absolute tool, from 0 up (Niu et al. 2012)."""
@@ -45,13 +45,6 @@ SINGLE_VERDICTS = frozenset({Verdict.GRADE, Verdict.FIRST_BAD, Verdict.SKIP})
 """What can be said of a single document."""
 PREFERENCES = frozenset({Verdict.FIRST, Verdict.SECOND, Verdict.TIE})
 """The verdicts that order two documents."""
-
-
-class StaleJudgment(GradrankError, ValueError):
-    """A judgment that answers another question than the one that is open, or takes back where nothing was said.
-
-    A page left open in a second tab sends one; whoever keeps the events turns it away and shows the open question.
-    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,28 +7,28 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from gradrank.learners.estimator import RankingEstimator
-from gradrank.learners.grower import TrainingError
+from gradrank.errors import TrainingError
+from gradrank.learners.base.estimator import RankingEstimator
 
 # A new algorithm is one line here: its name -> where its learner lives (loaded only when needed). The learner's
 # parameters are those of its signature; the command line offers the ones that it has an option for.
 ALGORITHMS: dict[str, str] = {
-    "lambdamart": "gradrank.learners.lambdamart:LambdaMART",
-    "lambdasmart": "gradrank.learners.lambdamart:LambdaSMART",
-    "mart": "gradrank.learners.lambdamart:MART",
-    "mcrank": "gradrank.learners.mcrank:McRank",
+    "lambdamart": "gradrank.learners.trees.lambdamart:LambdaMART",
+    "lambdasmart": "gradrank.learners.trees.lambdamart:LambdaSMART",
+    "mart": "gradrank.learners.trees.lambdamart:MART",
+    "mcrank": "gradrank.learners.trees.mcrank:McRank",
     "lambdarank": "gradrank.learners.nets:LambdaRank",
     "ranknet": "gradrank.learners.nets:RankNet",
     "listnet": "gradrank.learners.nets:ListNet",
     "listmle": "gradrank.learners.nets:ListMLE",
     "regressionnet": "gradrank.learners.nets:RegressionNet",
-    "ranksvm": "gradrank.learners.svm:RankSVM",
-    "svmmap": "gradrank.learners.svm:SVMmap",
-    "focusedsvm": "gradrank.learners.focused_svm:FocusedSVM",
-    "rankboost": "gradrank.learners.rankboost:RankBoost",
-    "adarank": "gradrank.learners.adarank:AdaRank",
-    "focusedboost": "gradrank.learners.focused_boost:FocusedBoost",
-    "focusednet": "gradrank.learners.focused_net:FocusedNet",
+    "ranksvm": "gradrank.learners.linear.svm:RankSVM",
+    "svmmap": "gradrank.learners.linear.svm:SVMmap",
+    "focusedsvm": "gradrank.learners.focused.focused_svm:FocusedSVM",
+    "rankboost": "gradrank.learners.boosting.rankboost:RankBoost",
+    "adarank": "gradrank.learners.boosting.adarank:AdaRank",
+    "focusedboost": "gradrank.learners.focused.focused_boost:FocusedBoost",
+    "focusednet": "gradrank.learners.focused.focused_net:FocusedNet",
 }
 
 

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.kernels import njit
 from gradrank.measures.base import (
     AVERAGE_PRECISION,
     IntArray,
@@ -21,6 +20,7 @@ from gradrank.measures.base import (
     relevant,
 )
 from gradrank.measures.parameters import parameter, rel_parameter
+from gradrank.runtime.kernels import njit
 
 
 @njit(cache=True, nogil=True)

@@ -15,8 +15,8 @@ from gradrank.data.strings import Strings
 from gradrank.errors import MeasureError
 from gradrank.measures.conventions import convention
 from gradrank.measures.parameters import Parameter, parameter
-from gradrank.parallel import for_query_blocks
 from gradrank.ranking import TIE_POLICIES, Ranking, Ties, check_scores, rank
+from gradrank.runtime.threads import for_query_blocks
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.kernels import njit
 from gradrank.measures.base import BPREF, IntArray, Measure, Prepared, SwapKernels, query_sums, relevant
 from gradrank.measures.parameters import rel_parameter
+from gradrank.runtime.kernels import njit
 
 
 @njit(cache=True, nogil=True)

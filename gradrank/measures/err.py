@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.errors import MeasureError
-from gradrank.kernels import njit
 from gradrank.measures.base import EXPECTED_RECIPROCAL_RANK, IntArray, Measure, Prepared, SwapKernels, cut
 from gradrank.measures.parameters import parameter
 from gradrank.measures.position import highest
+from gradrank.runtime.kernels import njit
 
 
 @njit(cache=True, nogil=True)

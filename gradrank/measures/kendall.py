@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.kernels import njit
 from gradrank.measures.base import KENDALL, IntArray, Measure, Prepared, SwapKernels
 from gradrank.measures.parameters import parameter
-from gradrank.parallel import for_query_blocks
 from gradrank.ranking import order_list
+from gradrank.runtime.kernels import njit
+from gradrank.runtime.threads import for_query_blocks
 
 _VARIANTS = ("pairs", "a", "b")
 

@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.kernels import njit
 from gradrank.measures.base import IntArray, Prepared
 from gradrank.measures.parameters import discount_parameter, gain_parameter
 from gradrank.measures.position import PositionMeasure, discounts, graded_gains, highest, spread
-from gradrank.parallel import for_query_blocks
 from gradrank.ranking import order_list
+from gradrank.runtime.kernels import njit
+from gradrank.runtime.threads import for_query_blocks
 
 
 @njit(cache=True, nogil=True)

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.errors import MeasureError
-from gradrank.kernels import njit
 from gradrank.measures.base import POSITION, FloatArray, IntArray, Measure, SwapKernels
-from gradrank.parallel import for_query_blocks
 from gradrank.ranking import longest_list, order_list_with, order_scratch
+from gradrank.runtime.kernels import njit
+from gradrank.runtime.threads import for_query_blocks
 
 _LARGEST_EXPONENT = 1000.0
 # 2^label − 1 of the labels that nearly all data has.

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.models.ranker import Matrix, ModelError, Ranker
+from gradrank.errors import ModelError
+from gradrank.models.ranker import Matrix, Ranker
 
 
 class FeatureRanker(Ranker):

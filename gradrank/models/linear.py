@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.ranking_data import default_feature_names
-from gradrank.kernels import njit
-from gradrank.models.ranker import Matrix, ModelError, Ranker
-from gradrank.models.weights import LinearInWeights
-from gradrank.parallel import for_query_blocks
+from gradrank.errors import ModelError
+from gradrank.models.ranker import Matrix, Ranker
+from gradrank.models.weight_vectors import LinearInWeights
+from gradrank.runtime.kernels import njit
+from gradrank.runtime.threads import for_query_blocks
 
 _ROWS_PER_BLOCK = 1024
 

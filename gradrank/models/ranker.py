@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import GradrankError
-from gradrank.files import replacing
+from gradrank.errors import ModelError
+from gradrank.runtime.files import replacing
 
 FORMAT = "gradrank-model"
 VERSION = 1
@@ -25,18 +25,6 @@ Matrix = NDArray[np.float32] | NDArray[np.float64]
 
 # Names that tools make up for features that have none: ours and LETOR's, LightGBM's, XGBoost's.
 _MADE_UP_NAME = re.compile(r"(?:f|Column_)\d+")
-
-
-class ModelError(GradrankError, ValueError):
-    """A model that cannot be read, or that does not fit the data it is to score.
-
-    >>> print(ModelError("is not a model", path="model.json"))
-    model.json: is not a model
-    """
-
-    def __init__(self, message: str, *, path: str | Path | None = None) -> None:
-        self.path = None if path is None else str(path)
-        super().__init__(message if self.path is None else f"{self.path}: {message}")
 
 
 class Ranker(ABC):
@@ -130,7 +118,7 @@ def feature_matrix(X: Any, feature_names: Sequence[str]) -> Matrix:
     >>> feature_matrix(np.zeros((2, 3)), ["a", "b"])
     Traceback (most recent call last):
         ...
-    gradrank.models.ranker.ModelError: X has 3 features, the model expects 2
+    gradrank.errors.ModelError: X has 3 features, the model expects 2
     """
     names = tuple(feature_names)
     if isinstance(X, RankingData):

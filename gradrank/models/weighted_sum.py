@@ -8,10 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gradrank.errors import ModelError
 from gradrank.models.feature import FeatureRanker
-from gradrank.models.ranker import Matrix, ModelError, Ranker
-from gradrank.models.saved import ranker_from_dict
-from gradrank.models.weights import LinearInWeights
+from gradrank.models.ranker import Matrix, Ranker
+from gradrank.models.registry import ranker_from_dict
+from gradrank.models.weight_vectors import LinearInWeights
 
 
 class WeightedSum(LinearInWeights, Ranker):

@@ -1,8 +1,9 @@
 """Objectives: pair costs, λ-gradients of any measure by any construction, listwise, pairwise and pointwise losses."""
 
+from gradrank.errors import ObjectiveError
 from gradrank.objectives.constructed import Constructed, constructed
 from gradrank.objectives.constructions import CONSTRUCTIONS, Construction, construction_of
-from gradrank.objectives.costs import COSTS, ObjectiveError, PairCost, Printed, RankNet, Sigmoid
+from gradrank.objectives.costs import COSTS, PairCost, Printed, RankNet, Sigmoid
 from gradrank.objectives.focused import Focused
 from gradrank.objectives.lambda_gradient import Lambda
 from gradrank.objectives.listwise import ListMLE, ListNet

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
+from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure, Measure
-from gradrank.objectives import construction_kernel as kernel
 from gradrank.objectives.constructions import Construction, MisrankedPairs, RankNetWeightPairs
-from gradrank.objectives.costs import PRINTED, RANKNET, SIGMOID, ObjectiveError, PairCost, RankNet
+from gradrank.objectives.costs import PRINTED, RANKNET, SIGMOID, PairCost, RankNet
+from gradrank.objectives.kernels import construction_kernel as kernel
+from gradrank.objectives.kernels.lambda_kernel import FAMILIES
 from gradrank.objectives.lambda_gradient import NORMALISATIONS, BoundLambda, Lambda
-from gradrank.objectives.lambda_kernel import FAMILIES
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
-from gradrank.parallel import for_query_blocks
+from gradrank.runtime.threads import for_query_blocks
 
 _COST_FORCES = {
     RANKNET: kernel.RANKNET_FORCE,

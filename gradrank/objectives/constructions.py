@@ -12,9 +12,9 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+from gradrank.errors import ObjectiveError
 from gradrank.measures.grammar import parse_expression
-from gradrank.objectives import construction_kernel as kernel
-from gradrank.objectives.costs import ObjectiveError
+from gradrank.objectives.kernels import construction_kernel as kernel
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gradrank.errors import GradrankError
-
-
-class ObjectiveError(GradrankError, ValueError):
-    """An objective that is misspelt, or does not fit the data or the learner."""
-
+from gradrank.errors import ObjectiveError
 
 # Numbers of the costs, for the kernel that switches on them.
 RANKNET, SIGMOID, PRINTED = range(3)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
+from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure, KappaNDCG
 from gradrank.measures.kappa_ndcg import check_position_labels
-from gradrank.objectives.costs import ObjectiveError
-from gradrank.objectives.lists import LONGEST_EXACT, check_label, check_whole, subset_tables
+from gradrank.objectives.judged_lists import LONGEST_EXACT, check_label, check_whole, subset_tables
+from gradrank.objectives.kernels.listwise_kernel import focused_block
 from gradrank.objectives.listwise import Block, BoundLists
-from gradrank.objectives.listwise_kernel import focused_block
 from gradrank.objectives.objective import Gradients, Objective
 
 

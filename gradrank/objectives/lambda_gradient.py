@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
+from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure, Measure
-from gradrank.objectives.costs import ObjectiveError, PairCost, RankNet
-from gradrank.objectives.lambda_kernel import (
+from gradrank.objectives.costs import PairCost, RankNet
+from gradrank.objectives.kernels.lambda_kernel import (
     COST_CHOICE,
     FAMILIES,
     NORM_DEVIATION,
@@ -21,8 +22,8 @@ from gradrank.objectives.lambda_kernel import (
     lambda_scratch,
 )
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
-from gradrank.parallel import for_query_blocks
 from gradrank.ranking import longest_list, order_within_queries
+from gradrank.runtime.threads import for_query_blocks
 
 _NO_RANKS = np.empty(0, dtype=np.int32)
 NORMALISATIONS = {"none": NORM_NONE, "log": NORM_LOG, "deviation": NORM_DEVIATION}

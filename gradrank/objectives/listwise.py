@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
+from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure
-from gradrank.objectives.costs import ObjectiveError
-from gradrank.objectives.lists import LONGEST_EXACT, Lists, check_label, check_whole, label_lists, subset_tables
-from gradrank.objectives.listwise_kernel import exact_block, listmle_block, listnet_block
+from gradrank.objectives.judged_lists import LONGEST_EXACT, Lists, check_label, check_whole, label_lists, subset_tables
+from gradrank.objectives.kernels.listwise_kernel import exact_block, listmle_block, listnet_block
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
-from gradrank.parallel import for_query_blocks
+from gradrank.runtime.threads import for_query_blocks
 
 Block = Callable[[int, int, NDArray[np.float32], NDArray[np.float32], NDArray[np.float64]], None]
 Results = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float64]]

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
+from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure, KendallTau
-from gradrank.objectives.costs import ObjectiveError, RankNet
+from gradrank.objectives.costs import RankNet
+from gradrank.objectives.judged_lists import check_label
+from gradrank.objectives.kernels.ranknet_kernel import ranknet_block, ranknet_loss_block
 from gradrank.objectives.lambda_gradient import BoundLambda, Lambda
-from gradrank.objectives.lists import check_label
 from gradrank.objectives.objective import Gradients, Objective
-from gradrank.objectives.ranknet_kernel import ranknet_block, ranknet_loss_block
-from gradrank.parallel import for_query_blocks
+from gradrank.runtime.threads import for_query_blocks
 
 
 @dataclass(frozen=True, repr=False)

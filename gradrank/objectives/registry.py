@@ -15,13 +15,13 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
-from gradrank.errors import MeasureError
+from gradrank.errors import MeasureError, ObjectiveError
 from gradrank.measures import Measure
 from gradrank.measures.grammar import Expression, parse_expression
 from gradrank.measures.registry import measure_of
 from gradrank.objectives.constructed import Constructed, constructed
 from gradrank.objectives.constructions import Construction, construction_of
-from gradrank.objectives.costs import COSTS, ObjectiveError, PairCost
+from gradrank.objectives.costs import COSTS, PairCost
 from gradrank.objectives.focused import Focused
 from gradrank.objectives.lambda_gradient import Lambda
 from gradrank.objectives.listwise import ListMLE, ListNet

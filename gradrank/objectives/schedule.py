@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
+from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure
-from gradrank.objectives.costs import ObjectiveError
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 
 SCHEDULES = ("linear", "exponential")

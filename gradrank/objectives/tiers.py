@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
+from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure, Graded
-from gradrank.objectives.costs import ObjectiveError
 from gradrank.objectives.lambda_gradient import BoundLambda, Lambda
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 from gradrank.objectives.schedule import BoundScheduled

@@ -10,7 +10,7 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
 from gradrank.measures import Measure
 from gradrank.models.ranker import Ranker
-from gradrank.models.weights import weights_of
+from gradrank.models.weight_vectors import weights_of
 from gradrank.optimality.result import OptimalityResult, Probe, Scale, noise
 from gradrank.optimality.search import STEPS, Plan, Tried, search
 from gradrank.optimality.terrain import Terrain

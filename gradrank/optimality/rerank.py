@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradrank.kernels import njit
 from gradrank.ranking import order_list
+from gradrank.runtime.kernels import njit
 
 # A drift that moves documents further than this many places on average is sorted anew.
 _MOVES_PER_DOCUMENT = 12

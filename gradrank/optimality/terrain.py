@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import DataError
+from gradrank.errors import DataError, ModelError
 from gradrank.measures import Measure
 from gradrank.measures.base import NO_WEIGHTS, BoundMeasure, mean_value
-from gradrank.models.ranker import ModelError, Ranker, feature_matrix
-from gradrank.models.weights import weights_of
+from gradrank.models.ranker import Ranker, feature_matrix
+from gradrank.models.weight_vectors import weights_of
 from gradrank.optimality.rerank import rank_steps, tie_ends
-from gradrank.parallel import for_query_blocks
 from gradrank.ranking import order_within_queries, rank
+from gradrank.runtime.threads import for_query_blocks
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gradrank.combine import Combination
 from gradrank.errors import DataError, MissingExtraError
-from gradrank.files import replacing
+from gradrank.runtime.files import replacing
 
 PICTURES = (".svg", ".png", ".pdf")
 PAGES = (".html", ".htm")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradrank.errors import DataError, MissingExtraError
 from gradrank.evaluation.tables import Table
-from gradrank.files import replacing
+from gradrank.runtime.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,12 +17,12 @@ from gradrank import __version__
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, MissingExtraError
 from gradrank.evaluation import Column, Comparison, Evaluation
-from gradrank.files import replacing
 from gradrank.models.ranker import Ranker
 from gradrank.report.headline import headline, name_of_test
 from gradrank.report.models import model_views
 from gradrank.report.results import MARKS, changed_queries, forests, mean_rows, pair_table, query_counts
 from gradrank.report.sets import data_sets
+from gradrank.runtime.files import replacing
 
 _PACKAGES = ("numpy", "numba", "scipy", "lightgbm")
 _LEVEL = 0.05

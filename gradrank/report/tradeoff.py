@@ -6,9 +6,9 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradrank.evaluation.sweep import Sweep
 from gradrank.measures import Measure
 from gradrank.report.figures import COLOURS, IMAGES, Section, new_figure, write_figure, write_page
+from gradrank.selection.sweep import Sweep
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +18,7 @@ def tradeoff_figure(found: Sweep, data: str = "valid") -> Figure:
     """Differences from weight 0 with their intervals: the trusted measure across, a lower measure up, one panel each.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> from gradrank.evaluation.sweep import sweep
+    >>> from gradrank.selection.sweep import sweep
     >>> from gradrank.learners import LambdaMART
     >>> data = make_splits(40, n_docs=10, n_features=5, seed=1, clicks=True)
     >>> learner = LambdaMART("Tiered(NDCG@3, CNDCG@3)", trees=10, min_docs=5)

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from gradrank.cli.main import app
 from gradrank.data.artificial import make_data
-from gradrank.data.formats import write_data
+from gradrank.data.formats.registry import write_data
 from gradrank.models.linear import LinearRanker
-from gradrank.models.saved import load_ranker
+from gradrank.models.registry import load_ranker
 
 FAST = ("--folds", 3, "--trees", 5, "--min-docs", 3)
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from gradrank.cli.main import app
 from gradrank.data.artificial import make_splits
-from gradrank.data.formats import write_data
-from gradrank.models.saved import load_ranker
+from gradrank.data.formats.registry import write_data
+from gradrank.models.registry import load_ranker
 
 RUN = CliRunner()
 

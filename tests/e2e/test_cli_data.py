@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gradrank.cli.main import app
-from gradrank.data.formats import read_data
+from gradrank.data.formats.registry import read_data
 
 
 def run(*arguments: object):

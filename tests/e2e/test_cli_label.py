@@ -12,11 +12,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gradrank.cli.main import app
-from gradrank.data.letor import write_letor
+from gradrank.data.formats.letor import write_letor
 from gradrank.data.ranking_data import RankingData
-from gradrank.labeling.desk import Desk, Vote
 from gradrank.labeling.judgments import Verdict
-from gradrank.labeling.store import Store
+from gradrank.labeling.project.desk import Desk, Vote
+from gradrank.labeling.project.store import Store
 
 QUERIES, DOCUMENTS = 6, 8
 
@@ -179,7 +179,7 @@ def test_wrong_calls_are_one_sentence(project: str, arguments: tuple[object, ...
 
 
 def test_a_port_or_project_in_use(project: str) -> None:
-    from gradrank.labeling.backup import in_use
+    from gradrank.labeling.project.backup import in_use
 
     with socket.create_server(("127.0.0.1", 0)) as other:
         result = run("serve", project, "--port", other.getsockname()[1])

@@ -14,12 +14,12 @@ import typer
 from typer.testing import CliRunner
 
 from gradrank.cli.main import app
-from gradrank.data.formats import read_data
+from gradrank.data.formats.registry import read_data
 from gradrank.learners.algorithms import ALGORITHMS
 from gradrank.learners.nets import LambdaRank
 from gradrank.models.linear import LinearRanker
-from gradrank.models.net import NetRanker
-from gradrank.models.saved import load_ranker
+from gradrank.models.nets.net import NetRanker
+from gradrank.models.registry import load_ranker
 
 COMMAND = "from gradrank.cli.main import run; run()"
 QUICK = ("--epochs", 4, "--batch", 8, "--threads", 1)

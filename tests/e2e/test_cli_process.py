@@ -100,7 +100,7 @@ def test_interruption_is_exit_code_130(data, monkeypatch) -> None:
     def interrupt(*_arguments: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gradrank.data.formats.read_data", interrupt)
+    monkeypatch.setattr("gradrank.data.formats.registry.read_data", interrupt)
     assert CliRunner().invoke(app, ["info", str(data / "data.txt")]).exit_code == 130
 
 
@@ -108,6 +108,6 @@ def test_our_own_faults_are_not_swallowed(data, monkeypatch) -> None:
     def fail(*_arguments: object, **_options: object) -> None:
         raise ZeroDivisionError("a fault")
 
-    monkeypatch.setattr("gradrank.data.formats.read_data", fail)
+    monkeypatch.setattr("gradrank.data.formats.registry.read_data", fail)
     result = CliRunner().invoke(app, ["info", str(data / "data.txt")])
     assert isinstance(result.exception, ZeroDivisionError)

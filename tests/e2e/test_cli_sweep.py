@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gradrank.cli.main import app
-from gradrank.models.saved import load_ranker
+from gradrank.models.registry import load_ranker
 
 COMMAND = "from gradrank.cli.main import run; run()"
 

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from gradrank.cli.main import app
-from gradrank.data.formats import read_data
+from gradrank.data.formats.registry import read_data
 from gradrank.data.topk import is_top_k
-from gradrank.models.saved import load_ranker
+from gradrank.models.registry import load_ranker
 
 QUICK = ("--threads", 1, "--quiet")
 

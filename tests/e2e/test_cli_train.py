@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 
 from gradrank.cli.main import app
 from gradrank.cli.progress import Interruption, Progress
-from gradrank.data.formats import read_data
+from gradrank.data.formats.registry import read_data
 from gradrank.learners import LambdaMART, Step
-from gradrank.models.saved import load_ranker
+from gradrank.models.registry import load_ranker
 
 COMMAND = "from gradrank.cli.main import run; run()"
 QUICK = ("--trees", 12, "--min-docs", 5, "--threads", 1)

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 from gradrank.cli.main import app
 from gradrank.data import RankingData
 from gradrank.data.artificial import make_data
-from gradrank.data.formats import write_data
+from gradrank.data.formats.registry import write_data
 from gradrank.measures import MAP, NDCG
 from gradrank.models.linear import LinearRanker
-from gradrank.models.saved import load_ranker
+from gradrank.models.registry import load_ranker
 
 WEIGHTS = {"a.json": [1, 0, 0.5, 0], "b.json": [0, 1, 0, 0.2], "c.json": [0, 0, 1, -1]}
 

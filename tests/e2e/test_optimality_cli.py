@@ -15,12 +15,12 @@ from typer.testing import CliRunner
 
 from gradrank.cli.main import app
 from gradrank.data.artificial import make_data
-from gradrank.data.formats import read_data, write_data
+from gradrank.data.formats.registry import read_data, write_data
 from gradrank.measures import NDCG, parse_measure
 from gradrank.models.linear import LinearRanker
-from gradrank.models.net import NetRanker
-from gradrank.models.saved import load_ranker
-from gradrank.models.trees import TreeEnsemble
+from gradrank.models.nets.net import NetRanker
+from gradrank.models.registry import load_ranker
+from gradrank.models.trees.ensemble import TreeEnsemble
 
 QUICK = ("--epsilon", "0.05", "--delta", "0.05")
 

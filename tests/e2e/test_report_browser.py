@@ -14,7 +14,7 @@ import pytest
 from gradrank.data.artificial import make_data
 from gradrank.evaluation import compare, evaluate
 from gradrank.measures import parse_measure
-from gradrank.models.trees import Tree, TreeEnsemble
+from gradrank.models.trees.ensemble import Tree, TreeEnsemble
 from gradrank.report import write_report
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")

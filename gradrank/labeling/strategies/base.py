@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from gradrank.errors import DataError
-from gradrank.labeling.judgments import GRADE_NAMES, PAIR_VERDICTS, SINGLE_VERDICTS, Judgment, StaleJudgment, Verdict
+from gradrank.errors import DataError, StaleJudgment
+from gradrank.labeling.judgments import GRADE_NAMES, PAIR_VERDICTS, SINGLE_VERDICTS, Judgment, Verdict
 from gradrank.labeling.judgments import standing as standing_judgments
 from gradrank.labeling.records import Tool
 

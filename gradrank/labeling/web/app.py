@@ -13,11 +13,11 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from gradrank.errors import DataError, MissingExtraError
-from gradrank.labeling.access import Access, RateLimit, Visitor
-from gradrank.labeling.backup import backup
-from gradrank.labeling.desk import Answer, Desk, Vote
 from gradrank.labeling.judgments import Verdict
-from gradrank.labeling.store import Store
+from gradrank.labeling.project.access import Access, RateLimit, Visitor
+from gradrank.labeling.project.backup import backup
+from gradrank.labeling.project.desk import Answer, Desk, Vote
+from gradrank.labeling.project.store import Store
 from gradrank.labeling.web.pages import home_page, templates, work_page
 from gradrank.labeling.web.security import App, Guard, read_form
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradrank.errors import DataError
-from gradrank.labeling.assignment import DESIGNS, GRADES, TOOLS, assign, summarise_plan, tool_strategies, void
-from gradrank.labeling.backup import KEPT, backup, backup_folder
-from gradrank.labeling.board import board
-from gradrank.labeling.exporting import EXPORTS
+from gradrank.labeling.project.assignment import DESIGNS, GRADES, TOOLS, assign, summarise_plan, tool_strategies, void
+from gradrank.labeling.project.backup import KEPT, backup, backup_folder
+from gradrank.labeling.project.board import board
+from gradrank.labeling.project.exporting import EXPORTS
 from gradrank.labeling.strategies import DEFAULT_STRATEGY, STRATEGIES
 from gradrank.labeling.web.documents import plain
 from gradrank.labeling.web.pages import LISTED
@@ -124,8 +124,8 @@ class Owner:
         return Response(content, media_type="application/octet-stream", headers=headers)
 
     def _report(self) -> str:
-        from gradrank.labeling.report import labeling_report
-        from gradrank.labeling.results import outcomes, records
+        from gradrank.labeling.analysis.report import labeling_report
+        from gradrank.labeling.project.results import outcomes, records
 
         report = labeling_report(records(self.store), outcomes(self.store))
         return report.to_html(self.store.setting("title"))

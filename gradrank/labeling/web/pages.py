@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any
 
 from gradrank.errors import MissingExtraError
-from gradrank.labeling.desk import Answer, Desk, Work, words_of
+from gradrank.labeling.analysis.timing import idle_limit
 from gradrank.labeling.judgments import GRADE_NAMES
+from gradrank.labeling.project.desk import Answer, Desk, Work, words_of
 from gradrank.labeling.strategies import Pair
-from gradrank.labeling.timing import idle_limit
 from gradrank.labeling.web.documents import document_html, plain
 
 LISTED = 200

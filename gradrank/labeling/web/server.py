@@ -8,9 +8,9 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from gradrank.errors import DataError, MissingExtraError
-from gradrank.labeling.access import Access
-from gradrank.labeling.backup import backup, in_use
-from gradrank.labeling.store import Store
+from gradrank.labeling.project.access import Access
+from gradrank.labeling.project.backup import backup, in_use
+from gradrank.labeling.project.store import Store
 from gradrank.labeling.web.app import create_app
 
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gradrank.files import replacing
-from gradrank.learners.grower import TrainingError
+from gradrank.errors import ModelError, TrainingError
 from gradrank.learners.nets.training import NetState, NetTrainer
-from gradrank.models.ranker import ModelError, plain
-from gradrank.models.tensor_file import read_tensor_bytes, tensor_bytes
+from gradrank.models.nets.tensor_file import read_tensor_bytes, tensor_bytes
+from gradrank.models.ranker import plain
+from gradrank.runtime.files import replacing
 
 _FORMAT = "gradrank-net-checkpoint"
 _PLAIN = tuple(item.name for item in fields(NetState) if item.name not in ("weights", "best_weights", "optimiser"))

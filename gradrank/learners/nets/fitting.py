@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.learners.grower import TrainingError
+from gradrank.errors import TrainingError
 from gradrank.learners.nets.checkpoint import read_state, state_writer
-from gradrank.learners.nets.course import train_net
+from gradrank.learners.nets.epochs import train_net
 from gradrank.learners.nets.settings import NetSettings
 from gradrank.learners.nets.torch_nets import (
     FOR_WEIGHTS,
@@ -24,9 +24,9 @@ from gradrank.learners.nets.torch_nets import (
     reproducible,
 )
 from gradrank.learners.nets.training import Batches, NetTrainer, TrainedNet
-from gradrank.models.module import ModuleRanker
+from gradrank.models.nets.module import ModuleRanker
+from gradrank.models.nets.scaling import Scaling
 from gradrank.models.ranker import Ranker
-from gradrank.models.scaling import Scaling
 from gradrank.objectives import (
     Constructed,
     Focused,

@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import MissingExtraError
-from gradrank.learners.boosting import Boosted, Callback
-from gradrank.learners.checkpoint import fingerprint
-from gradrank.learners.estimator import RankingEstimator, as_measure
-from gradrank.learners.facts import package_versions, training_facts
-from gradrank.learners.grower import TrainingError
+from gradrank.errors import MissingExtraError, TrainingError
+from gradrank.learners.base.checkpoint import fingerprint
+from gradrank.learners.base.estimator import RankingEstimator, as_measure
+from gradrank.learners.base.training_facts import package_versions, training_facts
 from gradrank.learners.nets.settings import NetSettings, net_settings, spelt_hidden
+from gradrank.learners.trees.boosting import Boosted, Callback
 from gradrank.measures import NDCG, AnyMeasure
+from gradrank.models.nets.scaling import Scaling
 from gradrank.models.ranker import Ranker
-from gradrank.models.scaling import Scaling
 from gradrank.objectives import Objective, parse_objective
 
 if TYPE_CHECKING:

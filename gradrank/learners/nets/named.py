@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gradrank.learners.boosting import Callback
-from gradrank.learners.grower import TrainingError
+from gradrank.errors import TrainingError
 from gradrank.learners.nets.learner import NetLearner
+from gradrank.learners.trees.boosting import Callback
 from gradrank.measures import AnyMeasure
 from gradrank.objectives import ListMLE as ListMLELoss
 from gradrank.objectives import ListNet as ListNetLoss

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gradrank.learners.grower import TrainingError
-from gradrank.models.net import ACTIVATIONS
+from gradrank.errors import TrainingError
+from gradrank.models.nets.net import ACTIVATIONS
 from gradrank.objectives import Focused, ListMLE, ListNet, Objective, RankNetPairs, Regression, Scheduled
 
 OPTIMISERS = ("adam", "sgd", "donmez")

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gradrank.learners.grower import TrainingError
+from gradrank.errors import TrainingError
 from gradrank.learners.nets.settings import NetSettings
 from gradrank.models.linear import LinearRanker
-from gradrank.models.module import one_thread
-from gradrank.models.net import NetRanker
-from gradrank.models.scaling import Scaling
+from gradrank.models.nets.module import one_thread
+from gradrank.models.nets.net import NetRanker
+from gradrank.models.nets.scaling import Scaling
 
 Weights = dict[str, torch.Tensor]
 

@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
+from gradrank.learners.base.monitor import Curves
 from gradrank.learners.nets.settings import NetSettings
 from gradrank.learners.nets.torch_nets import FOR_BATCHES, FOR_LAYERS, FOR_ORDER, Weights, chance, copied
-from gradrank.learners.watch import Curves
-from gradrank.models.module import scores_of
-from gradrank.models.scaling import Scaling
+from gradrank.models.nets.module import scores_of
+from gradrank.models.nets.scaling import Scaling
 from gradrank.objectives import BoundObjective, Objective
 from gradrank.objectives.tiers import PairFacts
 

@@ -15,8 +15,8 @@ from gradrank.learners import LambdaMART
 from gradrank.measures import MAP, MRR, NDCG, Graded
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.linear import LinearRanker
-from gradrank.models.saved import load_ranker
-from gradrank.models.trees import TreeEnsemble
+from gradrank.models.registry import load_ranker
+from gradrank.models.trees.ensemble import TreeEnsemble
 
 DATA = make_data(60, n_docs=12, n_features=6, seed=3)
 COLUMNS = [DATA.X[:, k].astype(float) for k in range(4)]

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradrank.data import RankingData
-from gradrank.data.letor import read_letor, write_letor
+from gradrank.data.formats.letor import read_letor, write_letor
+from gradrank.data.formats.topk_files import read_preferences, read_top_k, write_top_k
 from gradrank.data.topk import (
     is_top_k,
     top_k_labels,
@@ -23,7 +24,6 @@ from gradrank.data.topk import (
     with_top_k,
     with_truth,
 )
-from gradrank.data.topk_files import read_preferences, read_top_k, write_top_k
 from gradrank.errors import DataError
 from gradrank.measures import parse_measure
 

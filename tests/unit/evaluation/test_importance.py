@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import DataError
+from gradrank.errors import DataError, ModelError
 from gradrank.evaluation import importance
 from gradrank.evaluation.importance import permutation_importance, split_importance, used_features
 from gradrank.measures import MRR, NDCG
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.linear import LinearRanker
-from gradrank.models.multiclass import ExpectedGrade
-from gradrank.models.ranker import ModelError
-from gradrank.models.trees import Tree, TreeEnsemble
+from gradrank.models.trees.ensemble import Tree, TreeEnsemble
+from gradrank.models.trees.expected_grade import ExpectedGrade
 from gradrank.models.weighted_sum import WeightedSum
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gradrank.data import RankingData
-from gradrank.data.formats import write_data
+from gradrank.data.formats.registry import write_data
 from gradrank.data.topk import is_top_k
 from gradrank.errors import DataError
 from gradrank.experiments import run

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gradrank.labeling.assignment import assign
-from gradrank.labeling.importing import import_files
-from gradrank.labeling.store import Store, create_project
+from gradrank.labeling.project.assignment import assign
+from gradrank.labeling.project.importing import import_files
+from gradrank.labeling.project.store import Store, create_project
 
 DOCUMENTS = [f"d{number}" for number in range(1, 7)]
 

@@ -10,12 +10,12 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from gradrank.data.ranking_data import RankingData
+from gradrank.errors import ModelError
+from gradrank.models.exchange.ubjson import parse_ubjson
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.linear import LinearRanker
-from gradrank.models.multiclass import ExpectedGrade
-from gradrank.models.ranker import ModelError
-from gradrank.models.trees import Tree, TreeEnsemble
-from gradrank.models.ubjson import parse_ubjson
+from gradrank.models.trees.ensemble import Tree, TreeEnsemble
+from gradrank.models.trees.expected_grade import ExpectedGrade
 from gradrank.models.weighted_sum import WeightedSum
 
 AB = LinearRanker([1.0, 10.0], feature_names=["a", "b"])

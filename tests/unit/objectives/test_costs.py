@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradrank.objectives import COSTS, ObjectiveError, PairCost, Printed, RankNet, Sigmoid
+from gradrank.errors import ObjectiveError
+from gradrank.objectives import COSTS, PairCost, Printed, RankNet, Sigmoid
 
 VARIANTS = [RankNet(), RankNet(sigma=2.5), Sigmoid(), Sigmoid(mu=1.5), Sigmoid(mu=-0.7), Printed()]
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from gradrank.data import RankingData
 from gradrank.errors import GradrankError
 from gradrank.objectives import Focused, ListMLE, ListNet, Objective, RankNetPairs, Regression, parse_objective
-from gradrank.objectives.lists import subset_tables
-from gradrank.objectives.listwise_kernel import _narrow_list, _wide_list
+from gradrank.objectives.judged_lists import subset_tables
+from gradrank.objectives.kernels.listwise_kernel import _narrow_list, _wide_list
 
 NAN = float("nan")
 

@@ -9,7 +9,7 @@ from gradrank.data import RankingData
 from gradrank.errors import DataError
 from gradrank.measures import NDCG
 from gradrank.models.linear import LinearRanker
-from gradrank.models.saved import load_ranker
+from gradrank.models.registry import load_ranker
 from gradrank.optimality import Tried, climb
 
 QUICK = {"epsilon": 0.05, "delta": 0.05}

@@ -9,12 +9,11 @@ import pytest
 
 from gradrank.data import RankingData
 from gradrank.data.strings import Strings
-from gradrank.errors import DataError
+from gradrank.errors import DataError, ModelError
 from gradrank.measures import MRR, NDCG, REGISTRY, parse_measure
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.linear import LinearRanker
-from gradrank.models.ranker import ModelError
-from gradrank.models.trees import Tree, TreeEnsemble
+from gradrank.models.trees.ensemble import Tree, TreeEnsemble
 from gradrank.models.weighted_sum import WeightedSum
 from gradrank.optimality.terrain import Terrain
 

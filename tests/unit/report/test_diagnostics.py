@@ -10,12 +10,12 @@ import pytest
 
 from gradrank.data.artificial import make_splits
 from gradrank.errors import GradrankError
-from gradrank.evaluation.sweep import sweep
 from gradrank.learners import LambdaMART
 from gradrank.objectives import RankNet, Sigmoid, parse_objective
 from gradrank.report.diagnostics import diagnostic_sections, diagnostic_table, force_figure, schedule_figure
 from gradrank.report.figures import Section, new_figure, write_figure, write_folder, write_page
 from gradrank.report.tradeoff import tradeoff_figure, write_tradeoff
+from gradrank.selection.sweep import sweep
 
 DATA = make_splits(40, n_docs=10, n_features=5, seed=3, clicks=True)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gradrank.models.linear import LinearRanker
-from gradrank.models.trees import Tree, TreeEnsemble
+from gradrank.models.trees.ensemble import Tree, TreeEnsemble
 from gradrank.report.models import importance, learning_curves, model_facts, model_views
 
 

@@ -14,7 +14,7 @@ from gradrank.data.strings import Strings
 from gradrank.errors import DataError, MissingExtraError
 from gradrank.evaluation import Evaluation, LabelFacts, compare, evaluate
 from gradrank.measures import parse_measure
-from gradrank.models.trees import Tree, TreeEnsemble
+from gradrank.models.trees.ensemble import Tree, TreeEnsemble
 from gradrank.report import render_report, write_report
 
 DATE = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)

@@ -12,11 +12,11 @@ from typing import Any
 import httpx
 import pytest
 
-from gradrank.labeling.access import Access
-from gradrank.labeling.assignment import assign
-from gradrank.labeling.desk import Desk
-from gradrank.labeling.importing import import_files
-from gradrank.labeling.store import Store, create_project
+from gradrank.labeling.project.access import Access
+from gradrank.labeling.project.assignment import assign
+from gradrank.labeling.project.desk import Desk
+from gradrank.labeling.project.importing import import_files
+from gradrank.labeling.project.store import Store, create_project
 from gradrank.labeling.web.app import create_app
 from gradrank.labeling.web.security import LARGEST_BODY
 

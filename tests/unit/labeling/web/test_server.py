@@ -9,8 +9,8 @@ import pytest
 import uvicorn
 
 from gradrank.errors import DataError
-from gradrank.labeling.backup import backup_folder, in_use
-from gradrank.labeling.store import Store, create_project
+from gradrank.labeling.project.backup import backup_folder, in_use
+from gradrank.labeling.project.store import Store, create_project
 from gradrank.labeling.web.server import serve
 
 

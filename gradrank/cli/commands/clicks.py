@@ -1,0 +1,108 @@
+"""``gradrank clicks``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gradrank.cli import options
+from gradrank.cli.common import Notes, Reading, load_data, write_labels
+from gradrank.errors import DataError
+
+if TYPE_CHECKING:
+    from gradrank.data.clicks.labels import ClickLabels
+
+
+class Method(StrEnum):
+    """Names of the click labels."""
+
+    last = "last"
+    ctr = "ctr"
+    debiased = "debiased"
+
+
+def clicks(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="Click log: JSON lines, CSV, TSV or PyClick's text.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write all labels as tab-separated rows."),
+    ] = None,
+    join: Annotated[
+        Path | None, typer.Option("--join", metavar="DATA", help="Data with document ids to join the labels to.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Write the joined labels: data with one more label (.parquet, .csv, .gradrank, …), "
+            "or else one number a line in DATA's row order.",
+        ),
+    ] = None,
+    name: Annotated[str, typer.Option("--name", help="Name of the label source in joined data.")] = "clicks",
+    method: Annotated[
+        Method, typer.Option("--method", help="Share of last clicks, of clicks, or of clicks freed of position bias.")
+    ] = Method.last,
+    min_impressions: Annotated[
+        int, typer.Option("--min-impressions", min=1, help="Documents shown less often get no label.")
+    ] = 1,
+    prior: Annotated[
+        tuple[float, float], typer.Option("--prior", help="Clicked and unclicked sessions added to each document.")
+    ] = (0.0, 0.0),
+    log_format: Annotated[
+        str | None, typer.Option("--log-format", metavar="FORMAT", help="jsonl, csv, tsv or pyclick.")
+    ] = None,
+    format_from: options.FormatName = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Make click labels from a click log, and join them to data."""
+    notes = Notes(quiet)
+    if (join is None) != (out is None):
+        raise DataError("--join and --out are given together: the data to join to, and the file to write")
+    if output is None and out is None:
+        raise DataError("there is nothing to write: give -o FILE, or --join DATA with --out FILE")
+    from gradrank.data.clicks.labels import click_labels, write_click_labels
+    from gradrank.data.clicks.readers import read_click_log
+
+    with notes.working(f"reading {log}"):
+        sessions = read_click_log(log, log_format)
+    notes.say(f"{log}: {_count(sessions.n_sessions, 'session')}, {sessions.n_impressions:,} documents shown, "
+              f"{sessions.n_clicks:,} clicked")  # fmt: skip
+    if sessions.clicks_not_shown:
+        notes.say(f"{log}: {_count(sessions.clicks_not_shown, 'click')} on documents not shown are not counted")
+    with notes.working("estimating labels"):
+        labels = click_labels(sessions, method.value, min_impressions=min_impressions, prior=prior)
+    if labels.examination is not None and not labels.examination.converged:
+        notes.say("the position-based model has not converged; its labels may still move")
+    # The join first: data that does not fit is found before anything is written.
+    if join is not None and out is not None:
+        _join(labels, join, out, name, format_from, notes)
+    if output is not None:
+        write_click_labels(labels, output)
+
+
+def _join(labels: ClickLabels, path: Path, out: Path, name: str, format_from: str | None, notes: Notes) -> None:
+    from gradrank.data.clicks.labels import join_clicks
+    from gradrank.data.formats.registry import LETOR, format_of, write_data
+
+    data, counts = join_clicks(load_data(path, notes, Reading(format_from)), labels, name)
+    try:
+        holds_labels = format_of(out) is not LETOR
+    except DataError:
+        holds_labels = False
+    if holds_labels:
+        write_data(data, out)
+    else:
+        write_labels(data.in_input_order(data.label(name)), out)
+    notes.say(
+        f"{path}: {counts.documents_matched:,} of {data.n_docs:,} documents matched "
+        f"({counts.documents_labelled:,} have a label), {counts.queries_matched:,} of {data.n_queries:,} queries; "
+        f"{_count(counts.rows_unused, 'row')} of click labels unused"
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,119 @@
+"""``gradrank convert``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gradrank.cli import options
+from gradrank.cli.common import Notes, Reading, load_data
+from gradrank.errors import DataError
+
+if TYPE_CHECKING:
+    from gradrank.data.ranking_data import RankingData
+
+_TOP_K = "Top-k truth"
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="Data file to read.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Data file to write.")],
+    format_from: options.FormatName = None,
+    format_to: Annotated[
+        str | None, typer.Option("--to", metavar="FORMAT", help="Format of OUT, if its suffix does not tell.")
+    ] = None,
+    missing: options.Missing = False,
+    zero_based: options.ZeroBased = False,
+    group: options.Group = None,
+    strict_order: Annotated[
+        bool, typer.Option("--strict-order", help="Refuse data whose rows of a query are not consecutive.")
+    ] = False,
+    label: options.LabelFiles = None,
+    top_k: Annotated[
+        int | None,
+        typer.Option(
+            "--top-k",
+            metavar="K",
+            min=1,
+            help="Turn the grades into a top-k truth: a random order that respects them; labels K…1 for the top K.",
+            rich_help_panel=_TOP_K,
+        ),
+    ] = None,
+    preferences: Annotated[
+        Path | None,
+        typer.Option(
+            "--preferences",
+            metavar="FILE",
+            help="Take the top-k truth from judgments: lines of query, document, document, winner.",
+            rich_help_panel=_TOP_K,
+        ),
+    ] = None,
+    truth: Annotated[
+        Path | None,
+        typer.Option(
+            "--truth", metavar="FILE", help="Take the top-k truth from a .jsonl file.", rich_help_panel=_TOP_K
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the random order.", rich_help_panel=_TOP_K)] = 0,
+    quiet: options.Quiet = False,
+) -> None:
+    """Convert data between LETOR text, Parquet, Arrow, CSV and the memory-mapped binary form.
+
+    An OUT that ends in .jsonl gets the top-k truth alone: one line a query, documents by id.
+    """
+    notes = Notes(quiet)
+    from gradrank.data.formats.registry import LETOR, format_of, write_data
+
+    to_jsonl = format_to is None and ".jsonl" in target.suffixes
+    to_letor = not to_jsonl and (format_to or format_of(target).name) == LETOR.name
+    if preferences is not None and (top_k is None or truth is not None):
+        raise DataError("--preferences goes with --top-k K and without --truth")
+    if truth is not None and top_k is not None:
+        raise DataError("--truth holds a top-k truth already: leave out --top-k")
+    data = load_data(source, notes, Reading(format_from, missing, zero_based, group, strict_order), label)
+    if top_k is not None or truth is not None:
+        data = _with_truth(data, top_k, preferences, truth, seed, notes)
+    with notes.working(f"writing {target}"):
+        if to_jsonl:
+            from gradrank.data.formats.topk_files import write_top_k
+
+            write_top_k(data, target)
+            return
+        write_data(data, target, format=format_to)
+    if to_letor:
+        lost = [f"label {name!r}" for name in data.label_names[1:]]
+        if data.weight is not None:
+            lost.append("query weights")
+        if lost:
+            notes.say(f"{target}: LETOR text has no place for {', '.join(lost)}")
+
+
+def _with_truth(
+    data: RankingData, top_k: int | None, preferences: Path | None, truth: Path | None, seed: int, notes: Notes
+) -> RankingData:
+    """The data with a top-k truth in place of its primary label."""
+    import numpy as np
+
+    from gradrank.data.formats.topk_files import read_preferences, read_top_k
+    from gradrank.data.ranking_data import PRIMARY_LABEL
+    from gradrank.data.topk import is_top_k, top_k_labels, with_preferences, with_truth
+
+    name = data.label_names[0] if data.label_names else PRIMARY_LABEL
+    if truth is not None:
+        made = with_truth(data, read_top_k(truth), name=name)
+    elif preferences is not None:
+        assert top_k is not None
+        made = with_preferences(data, read_preferences(preferences), top_k, seed=seed, name=name)
+    else:
+        assert top_k is not None
+        if is_top_k(data.label(), data.indptr):
+            notes.say("the labels are a top-k truth already: its order is kept")
+        return data.with_label(name, top_k_labels(data.label(), data.indptr, top_k, seed))
+    unjudged = int(np.isnan(made.label()).sum())
+    if unjudged == made.n_docs:
+        raise DataError("names no query and document of the data", path=truth or preferences)
+    if unjudged:
+        notes.say(f"{unjudged:,} of {made.n_docs:,} documents are not in the truth: they are unjudged")
+    return made

@@ -1,0 +1,126 @@
+"""``gradrank evaluate`` and ``gradrank compare``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gradrank.cli import options
+from gradrank.cli.common import Notes, Reading, print_table, print_text
+from gradrank.cli.score_files import data_and_scores
+from gradrank.errors import DataError
+
+if TYPE_CHECKING:
+    from gradrank.evaluation import Evaluation
+
+DEFAULT_MEASURES = ("NDCG@10", "MAP", "MRR")
+
+
+def evaluate(
+    data: options.DataFile,
+    scores: options.ScoreFiles,
+    measure: options.MeasureNames = None,
+    label: options.LabelFiles = None,
+    per_query: Annotated[
+        Path | None, typer.Option("--per-query", metavar="FILE", help="Write the values of each query as CSV.")
+    ] = None,
+    weighted: options.Weighted = False,
+    format_from: options.FormatName = None,
+    missing: options.Missing = False,
+    zero_based: options.ZeroBased = False,
+    group: options.Group = None,
+    show_as: options.ShowAs = options.OutputFormat.table,
+    threads: options.Threads = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Evaluate score files (or TREC runs) by ranking measures."""
+    notes = Notes(quiet)
+    reading = Reading(format_from, missing, zero_based, group)
+    result = _evaluation(data, reading, scores, measure, label, weighted, threads, notes)
+    if per_query is not None:
+        result.write_per_query(per_query)
+    for note in result.notes():
+        notes.say(note)
+    if show_as is options.OutputFormat.json:
+        from gradrank.evaluation.tables import to_json
+
+        print_text(to_json({**result.means(), "queries": len(result.qids)}))
+    else:
+        print_table(result.table(), show_as)
+
+
+def compare(
+    data: options.DataFile,
+    scores: options.ScoreFiles,
+    measure: options.MeasureNames = None,
+    label: options.LabelFiles = None,
+    test: Annotated[options.TestChoice, typer.Option("--test", help="Significance test.")] = options.TestChoice.t,
+    level: Annotated[float, typer.Option("--level", help="Level of significance.")] = 0.05,
+    correction: Annotated[
+        options.CorrectionChoice, typer.Option("--correction", help="Correction for the number of rows.")
+    ] = options.CorrectionChoice.holm,
+    resamples: Annotated[int, typer.Option("--resamples", min=1, help="Permutations or bootstrap resamples.")] = 10_000,
+    seed: options.Seed = 0,
+    weighted: options.Weighted = False,
+    format_from: options.FormatName = None,
+    missing: options.Missing = False,
+    zero_based: options.ZeroBased = False,
+    group: options.Group = None,
+    show_as: options.ShowAs = options.OutputFormat.table,
+    threads: options.Threads = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Compare systems with the first one given, with significance over queries."""
+    notes = Notes(quiet)
+    if len(scores) < 2:
+        raise DataError("one score file is given, expected two or more to compare (repeat --scores)")
+    if not 0 < level < 1:
+        raise DataError(f"--level is {level}, expected a number between 0 and 1")
+    reading = Reading(format_from, missing, zero_based, group)
+    result = _evaluation(data, reading, scores, measure, label, weighted, threads, notes)
+    from gradrank.evaluation import compare as compare_systems
+
+    with notes.working("testing"):
+        comparison = compare_systems(
+            result,
+            test=test.value,
+            level=level,
+            correction="holm" if correction is options.CorrectionChoice.holm else None,
+            resamples=resamples,
+            seed=seed,
+        )
+    for note in (*result.notes(), *comparison.notes()):
+        notes.say(note)
+    if show_as is options.OutputFormat.json:
+        from gradrank.evaluation.tables import to_json
+
+        print_text(to_json(comparison.to_dict()))
+    else:
+        print_table(comparison.table(), show_as)
+
+
+def _evaluation(
+    path: Path,
+    reading: Reading,
+    score_files: Sequence[str],
+    measure_names: Sequence[str] | None,
+    labels: Sequence[str] | None,
+    weighted: bool,
+    threads: int | None,
+    notes: Notes,
+) -> Evaluation:
+    for index, name in enumerate(score_files):
+        if name in score_files[:index]:
+            raise DataError(f"score file {name} is given twice")
+        if name == "queries":
+            raise DataError("a score file named 'queries' clashes with a field of the output; name it ./queries")
+    from gradrank.evaluation import evaluate as evaluate_systems
+    from gradrank.measures import parse_measure
+
+    measures = [parse_measure(name) for name in measure_names or DEFAULT_MEASURES]
+    data, systems = data_and_scores(path, reading, score_files, labels, notes)
+    with notes.working("evaluating"):
+        return evaluate_systems(data, systems, measures, weighted=weighted, threads=threads)

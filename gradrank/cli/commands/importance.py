@@ -1,0 +1,116 @@
+"""``gradrank importance``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gradrank.cli import options
+from gradrank.cli.common import Notes, Reading, load_data, print_table, with_features
+from gradrank.errors import DataError, GradrankError
+
+if TYPE_CHECKING:
+    from gradrank.evaluation.tables import Table
+    from gradrank.measures import Measure
+    from gradrank.models.ranker import Ranker
+
+_DEFAULT_MEASURE = "NDCG@10"
+
+
+class Kind(StrEnum):
+    """Kinds of importance."""
+
+    gain = "gain"
+    splits = "split"
+    permutation = "permutation"
+
+
+def importance(
+    model: options.ModelFile,
+    kind: Annotated[
+        Kind,
+        typer.Option(
+            "--kind", help="Summed gain of a feature's splits, their number, or what the measure loses without it."
+        ),
+    ] = Kind.gain,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="FILE", help="permutation: data with labels to measure on.")
+    ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option("--measure", "-m", metavar="MEASURE", help="permutation: the measure; the model's by default."),
+    ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="permutation: shuffles a feature.")] = 5,
+    top: Annotated[int | None, typer.Option("--top", metavar="N", min=1, help="Show only the first N.")] = None,
+    label: options.LabelFiles = None,
+    format_from: options.FormatName = None,
+    missing: options.Missing = False,
+    zero_based: options.ZeroBased = False,
+    group: options.Group = None,
+    n_features: options.FeatureCount = None,
+    show_as: options.ShowAs = options.OutputFormat.table,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """List a model's features by importance."""
+    notes = Notes(quiet)
+    if kind is Kind.permutation and data is None:
+        raise DataError("--kind permutation needs data to measure on: give --data FILE")
+    if kind is not Kind.permutation and (data is not None or measure is not None):
+        raise DataError(f"--data and --measure go with --kind permutation, not with {kind}")
+    from gradrank.models.registry import load_ranker
+
+    ranker = load_ranker(model)
+    if data is None:
+        print_table(_by_splits(ranker, model, kind, top), show_as)
+        return
+    chosen = _measure(ranker, measure)
+    loaded = load_data(data, notes, Reading(format_from, missing, zero_based, group, n_features=n_features), label)
+    loaded = with_features(loaded, data, ranker.feature_names, "the model")
+    from gradrank.evaluation.importance import permutation_importance
+
+    with notes.working("shuffling features"):
+        try:
+            found = permutation_importance(ranker, loaded, chosen, repeats=repeats, seed=seed, threads=threads)
+        except GradrankError as error:
+            raise DataError(str(error), path=data) from None
+    rows = list(zip(found.feature_names, found.mean.tolist(), found.standard_error.tolist(), strict=True))
+    columns = [("feature", "text"), (f"drop of {chosen}", "signed"), ("standard error", "number")]
+    title = f"{model}: {chosen} is {found.baseline:.4f}; drop when a feature is shuffled, mean of {repeats}"
+    print_table(_table(columns, rows, title, top), show_as)
+
+
+def _by_splits(ranker: Ranker, model: Path, kind: Kind, top: int | None) -> Table:
+    from gradrank.evaluation.importance import split_importance
+
+    try:
+        values = split_importance(ranker, "gain" if kind is Kind.gain else "split")
+    except GradrankError as error:
+        raise DataError(f"{error} (--kind permutation works for all)", path=model) from None
+    total = float(values.sum())
+    numbers = values.tolist() if kind is Kind.gain else [int(value) for value in values]
+    rows = [
+        (name, value, value / total if total else 0.0)
+        for name, value in zip(ranker.feature_names, numbers, strict=True)
+    ]
+    columns = [("feature", "text"), (str(kind), "number" if kind is Kind.gain else "count"), ("share", "number")]
+    return _table(columns, rows, f"{model}: importance by {kind}", top)
+
+
+def _table(columns: list[tuple[str, Any]], rows: list[tuple[Any, ...]], title: str, top: int | None) -> Table:
+    from gradrank.evaluation.tables import Column, Table
+
+    rows = sorted(rows, key=lambda row: -row[1])[:top]
+    return Table(tuple(Column(name, kind) for name, kind in columns), tuple(rows), title)
+
+
+def _measure(ranker: Ranker, name: str | None) -> Measure:
+    from gradrank.measures import Graded, parse_measure
+
+    chosen = parse_measure(str(ranker.training.get("measure") or _DEFAULT_MEASURE) if name is None else name)
+    # The first part of a graded measure is what it is chosen by; the others only settle ties.
+    return chosen.parts[0] if isinstance(chosen, Graded) else chosen

@@ -1,0 +1,181 @@
+"""``gradrank info``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gradrank.cli import options
+from gradrank.cli.common import Notes, Reading, load_data, print_table, print_text
+
+if TYPE_CHECKING:
+    from gradrank.data.profile import LabelProfile, Profile
+    from gradrank.evaluation.tables import Table
+    from gradrank.models.ranker import Ranker
+
+_LONGEST_LIST = 20
+
+
+def info(
+    data: Annotated[Path, typer.Argument(metavar="FILE", help="Data or model file, known by its suffix or content.")],
+    label: options.LabelFiles = None,
+    format_from: options.FormatName = None,
+    missing: options.Missing = False,
+    zero_based: options.ZeroBased = False,
+    group: options.Group = None,
+    show_as: Annotated[
+        options.TableOrJson, typer.Option("--format", help="Form of the output.")
+    ] = options.TableOrJson.table,
+    quiet: options.Quiet = False,
+) -> None:
+    """Describe data (size, labels, what is likely to go wrong with it) or a model (what it is, how it was trained)."""
+    notes = Notes(quiet)
+    if format_from is None and _is_model(data):
+        _model_info(data, show_as)
+        return
+    loaded = load_data(data, notes, Reading(format_from, missing, zero_based, group), label)
+    from gradrank.data.profile import profile
+
+    with notes.working("looking at the data"):
+        found = profile(loaded)
+    if show_as is options.TableOrJson.json:
+        from gradrank.evaluation.tables import to_json
+
+        print_text(to_json({"file": str(data), **found.to_dict()}))
+        return
+    print_table(_sizes(str(data), found), options.OutputFormat.table)
+    for source in found.labels:
+        print_table(_label(source), options.OutputFormat.table)
+    for warning in found.warnings:
+        print_text(f"! {warning}\n")
+
+
+def _sizes(name: str, found: Profile) -> Table:
+    rows = [
+        ("queries", f"{found.queries:,}"),
+        ("documents", f"{found.documents:,}"),
+        (
+            "documents a query",
+            f"{found.documents_min:,} to {found.documents_max:,}, median {found.documents_median:,g}",
+        ),
+        ("queries with one document", f"{found.queries_with_one_document:,}"),
+        ("features", f"{found.features:,}"),
+        ("constant features", _listed(found.constant_features)),
+        ("features with missing values", _listed([f"{key} ({count:,})" for key, count in found.missing.items()])),
+        ("documents repeated in their query", f"{found.duplicate_documents:,}"),
+    ]
+    return _facts(name, rows)
+
+
+def _label(source: LabelProfile) -> Table:
+    rows = [("judged documents", f"{source.judged:,}"), ("unjudged documents", f"{source.unjudged:,}")]
+    rows += [
+        (f"label {value}", f"{count:,} ({count / source.judged:.1%})") for value, count in (source.counts or {}).items()
+    ]
+    rows += [(f"quantile {share}", f"{value:g}") for share, value in (source.quantiles or {}).items()]
+    rows += [
+        ("queries without a judged document", f"{source.queries_unjudged:,}"),
+        ("queries without a relevant document", f"{source.queries_without_relevant:,}"),
+        ("queries with all labels equal", f"{source.queries_all_equal:,}"),
+        ("queries sorted by label", f"{source.queries_sorted:,}"),
+    ]
+    return _facts(f"label {source.name!r}", rows)
+
+
+def _facts(title: str, rows: list[tuple[str, str]]) -> Table:
+    from gradrank.evaluation.tables import Column, Table
+
+    return Table((Column(""), Column("")), tuple(rows), title)
+
+
+def _listed(names: Any) -> str:
+    if not names:
+        return "0"
+    more = ", …" if len(names) > _LONGEST_LIST else ""
+    return f"{len(names):,}: {', '.join(list(names)[:_LONGEST_LIST])}{more}"
+
+
+# ---------------------------------------------------------------------- models
+def _is_model(path: Path) -> bool:
+    """Whether a file starts as saved models do.
+
+    JSON and UBJSON start with a brace, LightGBM's text with ``tree``, safetensors with the length of their header.
+    """
+    if not path.is_file():
+        return False
+    from gradrank.models.nets.tensor_file import is_tensor_file
+
+    with open(path, "rb") as file:
+        head = file.read(64)
+    if is_tensor_file(head, path.stat().st_size):
+        return True
+    start = head.lstrip()
+    return start.startswith(b"{") or start.split(b"\n")[0].strip() == b"tree"
+
+
+def _model_info(path: Path, show_as: options.TableOrJson) -> None:
+    from gradrank.models.registry import load_ranker
+
+    ranker = load_ranker(path)
+    facts = _model_facts(path, ranker)
+    if show_as is options.TableOrJson.json:
+        from gradrank.evaluation.tables import to_json
+
+        print_text(to_json({**facts, "training": ranker.training}))
+        return
+    training = ranker.training
+    rows = [(key.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+            for key, value in facts.items() if key not in ("file", "features_used")]  # fmt: skip
+    rows.append(("features used", _listed(facts["features_used"])))
+    rows += [(key, str(training[key])) for key in ("source", "learner", "objective", "measure") if training.get(key)]
+    if "best" in training and "grown" in training:
+        cut = ", interrupted" if training.get("interrupted") else ""
+        rows.append(("best step", f"{training['best']:,} of {training['grown']:,}{cut}"))
+    rows += [
+        (f"{measure} on {name}", _curve(curve))
+        for name, measures in training.get("curves", {}).items()
+        for measure, curve in measures.items()
+        if curve
+    ]
+    rows += [
+        (f"effective pairs of {name}", f"{counts[0]:,} at step 1, last {counts[-1]:,}")
+        for name, counts in training.get("effective_pairs", {}).items()
+        if counts
+    ]
+    rows += [("note", note) for note in training.get("notes", ())]
+    rows += [(f"training {key}", f"{count:,}") for key, count in training.get("data", {}).items()]
+    rows += [("training seconds", f"{training['seconds']:g}")] if "seconds" in training else []
+    rows += [(f"version of {key}", str(number)) for key, number in training.get("versions", {}).items()]
+    print_table(_facts(str(path), rows), options.OutputFormat.table)
+    parameters = [(key, str(value)) for key, value in training.get("parameters", {}).items() if value is not None]
+    if parameters:
+        print_table(_facts("parameters", parameters), options.OutputFormat.table)
+    if training.get("command"):
+        # Not in the table, which would fold it: it is there to be copied.
+        print_text(f"command\n{training['command']}\n")
+
+
+def _model_facts(path: Path, ranker: Ranker) -> dict[str, Any]:
+    from gradrank.evaluation.importance import tree_ensembles, used_features
+    from gradrank.models.nets.net import NetRanker
+
+    used = used_features(ranker)
+    facts: dict[str, Any] = {"file": str(path), "kind": ranker.kind}
+    trees = [tree for ensemble in tree_ensembles(ranker) for tree in ensemble.trees]
+    if trees:
+        facts["trees"] = len(trees)
+        facts["leaves"] = sum(tree.n_leaves for tree in trees)
+    if isinstance(ranker, NetRanker):
+        facts["hidden"] = ",".join(map(str, ranker.hidden)) or "0"
+        facts["activation"] = ranker.activation
+    facts["features"] = ranker.n_features
+    facts["features_used"] = [name for name in ranker.feature_names if name in used]
+    return facts
+
+
+def _curve(curve: list[Any]) -> str:
+    values = [float(value) for value in curve]
+    best = max(range(len(values)), key=lambda step: (values[step] == values[step], values[step]))
+    return f"{values[0]:.4f} at step 1, best {values[best]:.4f} at step {best + 1}, last {values[-1]:.4f}"

@@ -1,0 +1,1 @@
+"""Click logs: reading them, and making labels of the clicks."""

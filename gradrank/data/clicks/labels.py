@@ -1,0 +1,370 @@
+"""Click labels: what the clicks of many users say about a document for a query.
+
+Three labels in [0, 1] from a :class:`~gradrank.data.clicks.readers.ClickLog`, per query and document:
+
+``last``
+    share of the sessions showing the document in which it was clicked *last*. Svore et al. (2011, §6)
+    use it against position bias: who stops after a click was probably satisfied by it;
+``ctr``
+    share of the sessions showing the document in which it was clicked at all;
+``debiased``
+    attractiveness in the position-based model (Richardson et al. 2007; Chuklin et al. 2015, §3.3): a
+    click needs the position to be examined, with probability γ_p of the position alone, and the
+    document to attract, with probability α_qd of query and document alone, P(click) = γ_p α_qd. Both are
+    estimated by expectation maximisation. Only products matter to the likelihood, so γ is scaled to
+    a maximum of 1. The two can be told apart only as far as documents are seen at several positions.
+
+A prior (a, b) adds a clicked and b unclicked sessions to each document, which tames documents shown a
+few times: (clicks + a) / (sessions + a + b).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.data.clicks.readers import ClickLog, intern, read_rows
+from gradrank.data.formats.compressed import read_bytes
+from gradrank.data.ranking_data import RankingData
+from gradrank.data.strings import Strings
+from gradrank.errors import DataError
+from gradrank.runtime.files import replacing
+from gradrank.runtime.kernels import njit
+
+METHODS = ("last", "ctr", "debiased")
+
+_MAX_ITERATIONS = 2000
+_TOLERANCE = 1e-10  # rise of the log likelihood per impression over three steps
+
+
+@dataclass(frozen=True, eq=False)
+class Examination:
+    """How likely users look at a position, by the position-based model."""
+
+    position: NDArray[np.int64]
+    """Positions that occur in the log, from 1."""
+    probability: NDArray[np.float64]
+    """Probability that a user examines the position, relative to the best one."""
+    log_likelihood: NDArray[np.float64]
+    """Log likelihood per impression (with the prior, if any) at the start of each iteration."""
+    converged: bool
+    """Whether the log likelihood had stopped rising."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClickLabels:
+    """One click label for each query and document that was shown.
+
+    Row ``i`` is about query ``queries[query[i]]`` and document ``documents[document[i]]``; a pair
+    occurs once.
+    """
+
+    queries: Strings
+    documents: Strings
+    query: NDArray[np.int32]
+    document: NDArray[np.int32]
+    label: NDArray[np.float64]
+    """In [0, 1]; NaN where the document was shown in too few sessions."""
+    impressions: NDArray[np.int64]
+    """Sessions that showed the document."""
+    clicks: NDArray[np.int64]
+    """Sessions that clicked it."""
+    last_clicks: NDArray[np.int64]
+    """Sessions that clicked it last."""
+    examination: Examination | None = None
+    """The position-based model's curve; only for the method ``debiased``."""
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def __repr__(self) -> str:
+        dropped = int(np.isnan(self.label).sum())
+        return (
+            f"ClickLabels({len(self):,} documents of {len(self.queries):,} queries, "
+            f"{dropped:,} of them shown too rarely for a label)"
+        )
+
+
+def click_labels(
+    log: ClickLog, method: str = "last", *, min_impressions: int = 1, prior: tuple[float, float] = (0.0, 0.0)
+) -> ClickLabels:
+    """Labels of all documents shown, by one of :data:`METHODS`.
+
+    Documents shown in fewer than ``min_impressions`` sessions get NaN. ``prior`` is (a, b) as above.
+
+    >>> from gradrank.data.clicks.readers import click_log
+    >>> log = click_log([("q", ["a", "b"], ["a", "b"]), ("q", ["a", "b"], ["a"])])
+    >>> click_labels(log, "last").label.tolist()
+    [0.5, 0.5]
+    >>> click_labels(log, "ctr").label.tolist()
+    [1.0, 0.5]
+    """
+    if method not in METHODS:
+        raise DataError(f"click label {method!r} does not exist, expected one of {', '.join(METHODS)}")
+    if len(prior) != 2 or not all(np.isfinite(value) and value >= 0 for value in prior):
+        raise DataError(f"prior is {prior}, expected two finite numbers of 0 or more")
+    width = len(log.documents)
+    keys = np.repeat(log.query.astype(np.int64), np.diff(log.indptr)) * width + log.document
+    keys, pair = np.unique(keys, return_inverse=True)
+    pair = pair.reshape(-1)
+    impressions = np.bincount(pair, minlength=len(keys))
+    clicked = log.order > 0
+    clicks = np.bincount(pair[clicked], minlength=len(keys))
+    last_clicks = np.bincount(pair[log.last], minlength=len(keys))
+    examination = None
+    if method == "debiased":
+        label, examination = _position_based_model(pair, impressions, log.position, clicked, prior)
+    else:
+        counted = last_clicks if method == "last" else clicks
+        label = (counted + prior[0]) / (impressions + sum(prior))
+    return ClickLabels(
+        queries=log.queries,
+        documents=log.documents,
+        query=(keys // width).astype(np.int32),
+        document=(keys % width).astype(np.int32),
+        label=np.where(impressions < min_impressions, np.nan, label),
+        impressions=impressions,
+        clicks=clicks,
+        last_clicks=last_clicks,
+        examination=examination,
+    )
+
+
+def _position_based_model(
+    pair: NDArray[np.int64],
+    pair_impressions: NDArray[np.int64],
+    position: NDArray[np.int32],
+    clicked: NDArray[np.bool_],
+    prior: tuple[float, float],
+) -> tuple[NDArray[np.float64], Examination]:
+    """Attractiveness of the pairs and examination of the positions, by expectation maximisation.
+
+    Impressions of a pair at a position are exchangeable, so the iterations run over their counts.
+    Starting from click-through rates keeps what was never clicked at 0, its maximum likelihood. The
+    prior makes the estimate the posterior mode under Beta(a + 1, b + 1), and the iterations then
+    raise that posterior. Plain EM crawls here, so every two steps are extrapolated (SQUAREM,
+    Varadhan & Roland 2008); an extrapolation that lowers the likelihood is taken back.
+    """
+    positions, place = np.unique(position, return_inverse=True)
+    keys, cell = np.unique(pair * len(positions) + place.reshape(-1), return_inverse=True)
+    cell = cell.reshape(-1)
+    shown = np.bincount(cell, minlength=len(keys)).astype(np.float64)
+    hits = np.bincount(cell[clicked], minlength=len(keys)).astype(np.float64)
+    cells = (keys // len(positions), keys % len(positions), hits, shown - hits)
+    n_pairs, n_places = len(pair_impressions), len(positions)
+    pair_shown = pair_impressions.astype(np.float64)
+    place_shown = np.bincount(cells[1], weights=shown, minlength=n_places)
+
+    def step(theta: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        better = np.zeros_like(theta)
+        likelihood = _em_step(*cells, theta, pair_shown, place_shown, *prior, better)
+        return better, float(likelihood) / len(pair)
+
+    attraction = (np.bincount(cells[0], weights=hits, minlength=n_pairs) + prior[0]) / (pair_shown + sum(prior))
+    examined = np.bincount(cells[1], weights=hits, minlength=n_places) / place_shown
+    theta = np.concatenate((attraction, examined / (examined.max(initial=0) or 1.0)))
+    one, likelihood = step(theta)
+    trace = [likelihood]
+    converged = False
+    while not converged and len(trace) < _MAX_ITERATIONS:
+        two, likelihood = step(one)
+        trace.append(likelihood)
+        far = _extrapolated(theta, one, two)
+        after, likelihood = step(far)
+        if likelihood < trace[-1]:
+            far = two
+            after, likelihood = step(two)
+        theta, one = far, after
+        converged = likelihood - trace[-2] <= _TOLERANCE
+        trace.append(likelihood)
+    attraction, examined = one[:n_pairs], one[n_pairs:]
+    scale = examined.max(initial=0) or 1.0
+    examination = Examination(positions.astype(np.int64), examined / scale, np.array(trace), converged)
+    return attraction * scale, examination
+
+
+def _extrapolated(
+    theta: NDArray[np.float64], one: NDArray[np.float64], two: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Where two steps seem to lead, or the second step for the probabilities that would leave (0, 1)."""
+    change = one - theta
+    curve = two - one - change
+    bend = float(np.sqrt(curve @ curve))
+    if bend == 0:
+        return two
+    length = max(1.0, float(np.sqrt(change @ change)) / bend)
+    far = theta + 2 * length * change + length**2 * curve
+    return np.where((far > 0) & (far < 1), far, two)
+
+
+@njit(cache=True, nogil=True)
+def _em_step(
+    pair: NDArray[np.int64],
+    place: NDArray[np.int64],
+    hits: NDArray[np.float64],
+    misses: NDArray[np.float64],
+    theta: NDArray[np.float64],
+    pair_shown: NDArray[np.float64],
+    place_shown: NDArray[np.float64],
+    a: float,
+    b: float,
+    better: NDArray[np.float64],
+) -> float:
+    """One expectation-maximisation step from ``theta`` to ``better``; the log posterior at ``theta``."""
+    n_pairs = len(pair_shown)
+    likelihood = 0.0
+    for cell in range(len(pair)):
+        alpha = theta[pair[cell]]
+        gamma = theta[n_pairs + place[cell]]
+        click = alpha * gamma
+        attracted = hits[cell]
+        looked = hits[cell]
+        if hits[cell] > 0:
+            likelihood += hits[cell] * np.log(max(click, 1e-300))
+        if misses[cell] > 0:
+            silent = max(1 - click, 1e-300)
+            likelihood += misses[cell] * np.log(silent)
+            attracted += misses[cell] * alpha * (1 - gamma) / silent
+            looked += misses[cell] * gamma * (1 - alpha) / silent
+        better[pair[cell]] += attracted
+        better[n_pairs + place[cell]] += looked
+    for i in range(n_pairs):
+        if a > 0:
+            likelihood += a * np.log(max(theta[i], 1e-300))
+        if b > 0:
+            likelihood += b * np.log(max(1 - theta[i], 1e-300))
+        better[i] = (better[i] + a) / (pair_shown[i] + a + b)
+    for i in range(len(place_shown)):
+        better[n_pairs + i] /= place_shown[i]
+    return likelihood
+
+
+# ---------------------------------------------------------------------- joining
+@dataclass(frozen=True)
+class JoinCounts:
+    """What joining click labels to data found and did not find."""
+
+    documents_matched: int
+    """Documents of the data that have a row of clicks."""
+    documents_unmatched: int
+    documents_labelled: int
+    """Matched documents shown often enough for a label."""
+    queries_matched: int
+    """Queries of the data with at least one matched document."""
+    queries_unmatched: int
+    rows_used: int
+    """Rows of clicks whose document is in the data."""
+    rows_unused: int
+
+
+def join_clicks(data: RankingData, labels: ClickLabels, name: str = "clicks") -> tuple[RankingData, JoinCounts]:
+    """The data with click labels as one more label column, by query id and document id.
+
+    Documents without a row of clicks get NaN.
+
+    >>> from gradrank.data.clicks.readers import click_log
+    >>> data = RankingData.from_arrays([[1.0], [2.0]], [0, 1], qid=["q", "q"], docid=["a", "z"])
+    >>> joined, counts = join_clicks(data, click_labels(click_log([("q", ["a", "b"], ["a"])])))
+    >>> joined.label("clicks").tolist(), counts.documents_unmatched, counts.rows_unused
+    ([1.0, nan], 1, 1)
+    """
+    if data.docid is None:
+        raise DataError("this data has no document ids, so clicks cannot be joined to it")
+    query = _places_among(labels.queries, data.qid)[data.query_of_row()]
+    document = _places_among(labels.documents, data.docid)
+    known = (query >= 0) & (document >= 0)
+    width = max(1, len(labels.documents))
+    wanted = query * width + document
+    keys = labels.query.astype(np.int64) * width + labels.document
+    by_key = np.argsort(keys, kind="stable")
+    found = np.searchsorted(keys, wanted, sorter=by_key)
+    row = by_key[np.minimum(found, len(keys) - 1)] if len(keys) else np.zeros(len(wanted), dtype=np.int64)
+    matched = known & (found < len(keys))
+    matched[matched] = keys[row[matched]] == wanted[matched]
+    column = np.full(data.n_docs, np.nan)
+    column[matched] = labels.label[row[matched]]
+    n_matched = int(matched.sum())
+    matched_queries = int(np.logical_or.reduceat(matched, data.indptr[:-1]).sum())
+    used = len(np.unique(row[matched]))
+    counts = JoinCounts(
+        documents_matched=n_matched,
+        documents_unmatched=data.n_docs - n_matched,
+        documents_labelled=int((~np.isnan(column)).sum()),
+        queries_matched=matched_queries,
+        queries_unmatched=data.n_queries - matched_queries,
+        rows_used=used,
+        rows_unused=len(labels) - used,
+    )
+    return data.with_label(name, column), counts
+
+
+def _places_among(known: Strings, wanted: Strings) -> NDArray[np.int64]:
+    """For each wanted string its place among the known, which are distinct; −1 if it is not there."""
+    buffer = np.concatenate((known.buffer, wanted.buffer))
+    shift = len(known.buffer)
+    starts = np.concatenate((known.offsets[:-1], np.asarray(wanted.offsets[:-1]) + shift))
+    ends = np.concatenate((known.offsets[1:], np.asarray(wanted.offsets[1:]) + shift))
+    # Numbered by first appearance, the known strings are 0, 1, 2, …
+    codes = intern(buffer, starts, ends)[0][len(known) :].astype(np.int64)
+    return np.where(codes < len(known), codes, -1)
+
+
+# ---------------------------------------------------------------------- files
+_COLUMNS = ("qid", "docid", "label", "impressions", "clicks", "last_clicks")
+
+
+def write_click_labels(labels: ClickLabels, path: str | Path) -> None:
+    """Write labels as tab-separated rows with the header ``qid docid label impressions clicks last_clicks``.
+
+    >>> import tempfile
+    >>> from gradrank.data.clicks.readers import click_log
+    >>> path = Path(tempfile.mkdtemp()) / "clicks.tsv"
+    >>> write_click_labels(click_labels(click_log([("q", ["a"], ["a"])])), path)
+    >>> path.read_text().splitlines()[1].split()
+    ['q', 'a', '1.0', '1', '1', '1']
+    """
+    queries, documents = labels.queries.to_list(), labels.documents.to_list()
+    for value in (*queries, *documents):
+        if "\t" in value or "\n" in value or "\r" in value:
+            raise DataError(f"id {value!r} holds a tab or line end and cannot be written as a row", path=path)
+    rows = zip(
+        labels.query.tolist(),
+        labels.document.tolist(),
+        labels.label.tolist(),
+        labels.impressions.tolist(),
+        labels.clicks.tolist(),
+        labels.last_clicks.tolist(),
+        strict=True,
+    )
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        file.write("\t".join(_COLUMNS) + "\n")
+        for query, document, label, impressions, clicks, last_clicks in rows:
+            file.write(f"{queries[query]}\t{documents[document]}\t{label!r}\t{impressions}\t{clicks}\t{last_clicks}\n")
+
+
+def read_click_labels(path: str | Path) -> ClickLabels:
+    """Read what :func:`write_click_labels` wrote, or a file like it; a label may be ``nan`` or empty."""
+    rows = read_rows(read_bytes(path), path, "\t", _COLUMNS)
+    query, queries = rows.codes("qid")
+    document, documents = rows.codes("docid")
+    impressions, clicks, last_clicks = (rows.numbers(column) for column in _COLUMNS[3:])
+    label = np.empty(len(query))
+    for row in range(len(query)):
+        text = rows.text("label", row).strip() or "nan"
+        try:
+            label[row] = float(text)
+        except ValueError:
+            label[row] = -1.0
+        if not (np.isnan(label[row]) or 0 <= label[row] <= 1):
+            rows.fail("label", row, "a number from 0 to 1, or nan")
+    keys = query.astype(np.int64) * max(1, len(documents)) + document
+    _, first = np.unique(keys, return_index=True)
+    if len(first) < len(keys):
+        again = np.ones(len(keys), dtype=bool)
+        again[first] = False
+        row = int(np.flatnonzero(again)[0])
+        rows.fail("docid", row, f"each document once for query {rows.text('qid', row)!r}, but it came before")
+    return ClickLabels(queries, documents, query, document, label, impressions, clicks, last_clicks)

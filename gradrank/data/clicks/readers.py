@@ -1,0 +1,713 @@
+"""Click logs: what was shown to users, in which order, and what they clicked.
+
+Three formats are read, plain or compressed:
+
+``jsonl``
+    one session a line: ``{"qid": "7", "shown": ["a", "b"], "clicks": ["b"]}``, documents in the order
+    in which they were shown and clicks in the order in which they happened; other keys are ignored;
+``csv`` and ``tsv``
+    one shown document a row, with a header naming at least the columns ``session``, ``qid``, ``docid``,
+    ``position`` (from 1) and ``click`` (0, 1, or the number of the click within the session), optionally
+    ``click_time`` (a number or an ISO 8601 time). Rows may come in any order; a session that holds
+    several queries is one session for each. Where neither numbers nor times tell the order of a
+    session's clicks, users are taken to click from top to bottom;
+``pyclick``
+    sessions separated by ``;`` or line ends, ``query <tab> a,b,c : b , a``, as in PyClick's samples of
+    the Yandex log.
+
+Users also click what was not in the list (advertisements, other pages). Such clicks are counted but
+belong to no document; a session that ends with one has no last click among its documents.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from array import array
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.data.formats.compressed import read_bytes
+from gradrank.data.strings import Strings
+from gradrank.errors import DataError
+from gradrank.runtime.kernels import njit
+
+FORMATS = ("jsonl", "csv", "tsv", "pyclick")
+
+_COLUMNS = ("session", "qid", "docid", "position", "click")
+
+
+@dataclass(frozen=True, eq=False)
+class ClickLog:
+    """Sessions of one query each: documents shown and clicks on them, as columns.
+
+    Session ``s`` showed the impressions ``indptr[s]:indptr[s + 1]``, in order of position. A document
+    shown twice in a session counts once, at its first place.
+
+    >>> log = click_log([("q", ["a", "b", "c"], ["c", "a", "x"]), ("q", ["b", "a"], [])])
+    >>> log.n_sessions, log.n_impressions, log.n_clicks, log.clicks_not_shown
+    (2, 5, 2, 1)
+    >>> log.order.tolist(), log.last.tolist()
+    ([2, 0, 1, 0, 0], [False, False, False, False, False])
+    """
+
+    queries: Strings
+    """Distinct query ids."""
+    documents: Strings
+    """Distinct ids of documents shown or clicked."""
+    query: NDArray[np.int32]
+    """For each session its query, as a place in ``queries``."""
+    indptr: NDArray[np.int64]
+    """Session boundaries in the impressions, length sessions + 1."""
+    document: NDArray[np.int32]
+    """For each impression its document, as a place in ``documents``."""
+    position: NDArray[np.int32]
+    """For each impression the place at which it was shown, from 1."""
+    order: NDArray[np.int32]
+    """For each impression which click of its session was the final one on it, from 1; 0 = not clicked."""
+    last: NDArray[np.bool_]
+    """For each impression whether the session's last click was on it."""
+    clicks_not_shown: int
+    """Clicks on documents that the session did not show."""
+    last_clicks_not_shown: int
+    """Sessions whose last click was such a click."""
+    shown_again: int
+    """Impressions left out because their session had shown the document already."""
+
+    @property
+    def n_sessions(self) -> int:
+        """Number of sessions."""
+        return len(self.query)
+
+    @property
+    def n_impressions(self) -> int:
+        """Number of documents shown, over all sessions."""
+        return len(self.document)
+
+    @property
+    def n_clicks(self) -> int:
+        """Number of impressions that were clicked, however often."""
+        return int(np.count_nonzero(self.order))
+
+    def __repr__(self) -> str:
+        return (
+            f"ClickLog({self.n_sessions:,} sessions, {len(self.queries):,} queries, {self.n_impressions:,} documents "
+            f"shown, {self.n_clicks:,} of them clicked; {self.clicks_not_shown:,} clicks on documents not shown)"
+        )
+
+
+def click_log(sessions: list[tuple[str, list[str], list[str]]]) -> ClickLog:
+    """A log from sessions ``(query, shown documents in order, clicked documents in order)``.
+
+    >>> click_log([("q", ["a", "b"], ["b", "b"])])
+    ClickLog(1 sessions, 1 queries, 2 documents shown, 1 of them clicked; 0 clicks on documents not shown)
+    """
+    builder = _Builder()
+    for query, shown, clicks in sessions:
+        builder.add(query, shown, clicks)
+    return builder.log()
+
+
+def read_click_log(path: str | Path, format: str | None = None) -> ClickLog:
+    """Read a click log; the format is one of :data:`FORMATS`, or found from name and content.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "log.txt"
+    >>> _ = path.write_text("7\\ta,b : b; 7\\tb,a :;")
+    >>> read_click_log(path).n_sessions
+    2
+    """
+    buffer = read_bytes(path)
+    if bytes(buffer[:3]) == b"\xef\xbb\xbf":
+        buffer = buffer[3:]
+    if format is None:
+        format = _format_of(Path(path), bytes(buffer[:65536]))
+    if format not in FORMATS:
+        raise DataError(f"format {format!r} does not exist, expected one of {', '.join(FORMATS)}", path=path)
+    if format == "jsonl":
+        log = _read_jsonl(buffer, path)
+    elif format == "pyclick":
+        log = _read_pyclick(buffer, path)
+    else:
+        log = _read_rows(buffer, path, "," if format == "csv" else "\t")
+    if log.n_sessions == 0:
+        raise DataError("holds no session", path=path)
+    return log
+
+
+def _format_of(path: Path, head: bytes) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    for suffix, format in {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"}.items():
+        if suffix in suffixes:
+            return format
+    text = head.lstrip()
+    if text.startswith(b"{"):
+        return "jsonl"
+    header = text.split(b"\n", 1)[0]
+    for separator, format in ((b"\t", "tsv"), (b",", "csv")):
+        if b"docid" in [name.strip().strip(b'"') for name in header.split(separator)]:
+            return format
+    return "pyclick"
+
+
+# ---------------------------------------------------------------------- sessions as lists
+class _Builder:
+    """Collects sessions given as Python strings."""
+
+    def __init__(self) -> None:
+        self.queries: dict[str, int] = {}
+        self.documents: dict[str, int] = {}
+        self.query = array("i")
+        self.shown = array("i")
+        self.shown_ends = array("q", [0])
+        self.clicks = array("i")
+        self.click_ends = array("q", [0])
+
+    def add(self, query: str, shown: list[str], clicks: list[str]) -> None:
+        documents = self.documents
+        self.query.append(self.queries.setdefault(query, len(self.queries)))
+        self.shown.extend([documents.setdefault(document, len(documents)) for document in shown])
+        self.shown_ends.append(len(self.shown))
+        self.clicks.extend([documents.setdefault(document, len(documents)) for document in clicks])
+        self.click_ends.append(len(self.clicks))
+
+    def log(self) -> ClickLog:
+        shown_indptr = np.array(self.shown_ends, dtype=np.int64)
+        return _log_of_lists(
+            Strings.of(self.queries),
+            Strings.of(self.documents),
+            np.array(self.query, dtype=np.int32),
+            np.array(self.shown, dtype=np.int32),
+            shown_indptr,
+            _places(shown_indptr),
+            np.array(self.clicks, dtype=np.int32),
+            np.array(self.click_ends, dtype=np.int64),
+        )
+
+
+def _places(indptr: NDArray[np.int64]) -> NDArray[np.int32]:
+    return (np.arange(indptr[-1]) - np.repeat(indptr[:-1], np.diff(indptr)) + 1).astype(np.int32)
+
+
+def _log_of_lists(
+    queries: Strings,
+    documents: Strings,
+    query: NDArray[np.int32],
+    shown: NDArray[np.int32],
+    shown_indptr: NDArray[np.int64],
+    position: NDArray[np.int32],
+    clicks: NDArray[np.int32],
+    click_indptr: NDArray[np.int64],
+) -> ClickLog:
+    keep = np.ones(len(shown), dtype=bool)
+    order = np.zeros(len(shown), dtype=np.int32)
+    last = np.zeros(len(shown), dtype=bool)
+    not_shown, last_not_shown, again = _match_clicks(
+        shown, shown_indptr, clicks, click_indptr, np.full(len(documents), -1), keep, order, last
+    )
+    indptr = shown_indptr
+    if again:
+        indptr = np.concatenate(([0], np.cumsum(keep)))[shown_indptr]
+        shown, position, order, last = shown[keep], position[keep], order[keep], last[keep]
+    return ClickLog(
+        queries=queries,
+        documents=documents,
+        query=query,
+        indptr=indptr,
+        document=shown,
+        position=position,
+        order=order,
+        last=last,
+        clicks_not_shown=int(not_shown),
+        last_clicks_not_shown=int(last_not_shown),
+        shown_again=int(again),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _match_clicks(
+    shown: NDArray[np.int32],
+    shown_indptr: NDArray[np.int64],
+    clicks: NDArray[np.int32],
+    click_indptr: NDArray[np.int64],
+    place: NDArray[np.int64],
+    keep: NDArray[np.bool_],
+    order: NDArray[np.int32],
+    last: NDArray[np.bool_],
+) -> tuple[int, int, int]:
+    not_shown = 0
+    last_not_shown = 0
+    again = 0
+    for session in range(len(shown_indptr) - 1):
+        start = shown_indptr[session]
+        # place[d] is the latest impression of document d; it is of this session if not before its start.
+        for i in range(start, shown_indptr[session + 1]):
+            if place[shown[i]] >= start:
+                again += 1
+                keep[i] = False
+            else:
+                place[shown[i]] = i
+        first_click = click_indptr[session]
+        end_click = click_indptr[session + 1]
+        for k in range(first_click, end_click):
+            i = place[clicks[k]]
+            if i >= start:
+                order[i] = k - first_click + 1
+                last[i] = k == end_click - 1
+            else:
+                not_shown += 1
+                last_not_shown += k == end_click - 1
+    return not_shown, last_not_shown, again
+
+
+# ---------------------------------------------------------------------- strings to codes
+def intern(
+    buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], Strings]:
+    """Number the distinct strings among ``buffer[starts[i]:ends[i]]`` by first appearance.
+
+    >>> column = Strings.of(["b", "a", "b"])
+    >>> codes, distinct = intern(column.buffer, column.offsets[:-1], column.offsets[1:])
+    >>> codes.tolist(), list(distinct)
+    ([0, 1, 0], ['b', 'a'])
+    """
+    table = np.full(1 << max(4, int(2 * len(starts)).bit_length()), -1, dtype=np.int32)
+    codes = np.empty(len(starts), dtype=np.int32)
+    first = np.empty(len(starts), dtype=np.int64)
+    count = _intern(np.ascontiguousarray(buffer), starts, ends, table, codes, first)
+    distinct_starts, distinct_ends = starts[first[:count]], ends[first[:count]]
+    lengths = distinct_ends - distinct_starts
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    source = np.arange(offsets[-1]) + np.repeat(distinct_starts - offsets[:-1], lengths)
+    return codes, Strings(buffer[source], offsets)
+
+
+@njit(cache=True, nogil=True)
+def _intern(
+    buffer: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    table: NDArray[np.int32],
+    codes: NDArray[np.int32],
+    first: NDArray[np.int64],
+) -> int:
+    """Open addressing; the hash is FNV-1a with its high bits folded in."""
+    mask = np.uint64(len(table) - 1)
+    count = 0
+    for row in range(len(starts)):
+        hashed = np.uint64(14695981039346656037)
+        for k in range(starts[row], ends[row]):
+            hashed = (hashed ^ np.uint64(buffer[k])) * np.uint64(1099511628211)
+        slot = (hashed ^ (hashed >> np.uint64(32))) & mask
+        length = ends[row] - starts[row]
+        while True:
+            code = table[slot]
+            if code < 0:
+                table[slot] = count
+                first[count] = row
+                codes[row] = count
+                count += 1
+                break
+            other = starts[first[code]]
+            same = ends[first[code]] - other == length
+            if same:
+                for k in range(length):
+                    if buffer[other + k] != buffer[starts[row] + k]:
+                        same = False
+                        break
+            if same:
+                codes[row] = code
+                break
+            slot = (slot + np.uint64(1)) & mask
+    return count
+
+
+def line_of(buffer: NDArray[np.uint8], offset: int) -> int:
+    """Number of the line, from 1, that a byte is on."""
+    return int(np.count_nonzero(buffer[:offset] == 10)) + 1
+
+
+def text_of(buffer: NDArray[np.uint8], start: int, end: int) -> str:
+    """The bytes of a field as text, shortened for a message."""
+    return bytes(buffer[start : min(end, start + 60)]).decode(errors="replace")
+
+
+# ---------------------------------------------------------------------- jsonl
+def _read_jsonl(buffer: NDArray[np.uint8], path: str | Path) -> ClickLog:
+    builder = _Builder()
+    for number, line in enumerate(io.BytesIO(buffer.tobytes()), 1):
+        if line.isspace():
+            continue
+        try:
+            session = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"is not JSON: {error}", path=path, line=number) from None
+        if not isinstance(session, dict):
+            raise DataError(f"holds {line.strip()[:60]!r}, expected an object {{…}}", path=path, line=number)
+        query = _identifier(session.get("qid"), "qid", path, number)
+        lists = []
+        for key in ("shown", "clicks"):
+            values = session.get(key)
+            if not isinstance(values, list):
+                raise DataError(f"{key!r} is {values!r}, expected a list of document ids", path=path, line=number)
+            lists.append([_identifier(value, key, path, number) for value in values])
+        if not lists[0]:
+            raise DataError("'shown' is empty, expected at least one document", path=path, line=number)
+        builder.add(query, lists[0], lists[1])
+    return builder.log()
+
+
+def _identifier(value: Any, key: str, path: str | Path, line: int) -> str:
+    # JSON can spell half a character, which no file of ids can hold.
+    if isinstance(value, str) and value and not any("\ud800" <= character <= "\udfff" for character in value):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise DataError(f"{key!r} holds {value!r}, expected an id (a string or a whole number)", path=path, line=line)
+
+
+# ---------------------------------------------------------------------- pyclick
+_PYCLICK_ERRORS = {
+    1: "has no tab after the query",
+    2: "has no ' :' between the documents shown and the clicks",
+    3: "has an empty id among the documents shown, expected ids separated by commas",
+    4: "has an empty id among the clicks, expected ids separated by commas",
+    5: "has an empty query",
+}
+
+
+def _read_pyclick(buffer: NDArray[np.uint8], path: str | Path) -> ClickLog:
+    buffer = np.ascontiguousarray(buffer)
+    sessions = int(np.count_nonzero((buffer == ord(";")) | (buffer == 10))) + 1
+    ids = int(np.count_nonzero(buffer == ord(","))) + sessions
+    query = np.empty((2, sessions), dtype=np.int64)
+    shown = np.empty((2, ids), dtype=np.int64)
+    clicks = np.empty((2, ids), dtype=np.int64)
+    shown_indptr = np.zeros(sessions + 1, dtype=np.int64)
+    click_indptr = np.zeros(sessions + 1, dtype=np.int64)
+    count, error, offset = _scan_pyclick(buffer, query, shown, shown_indptr, clicks, click_indptr)
+    if error:
+        end = offset + 60
+        found = text_of(buffer, offset, end).split("\n")[0].split(";")[0]
+        raise DataError(f"session {found!r} {_PYCLICK_ERRORS[error]}", path=path, line=line_of(buffer, offset))
+    shown_indptr = shown_indptr[: count + 1]
+    click_indptr = click_indptr[: count + 1]
+    query_codes, queries = intern(buffer, query[0, :count], query[1, :count])
+    n_shown = int(shown_indptr[-1])
+    tokens = np.concatenate((shown[:, :n_shown], clicks[:, : click_indptr[-1]]), axis=1)
+    document_codes, documents = intern(buffer, tokens[0], tokens[1])
+    return _log_of_lists(
+        queries,
+        documents,
+        query_codes,
+        document_codes[:n_shown],
+        shown_indptr,
+        _places(shown_indptr),
+        document_codes[n_shown:],
+        click_indptr,
+    )
+
+
+@njit(cache=True, nogil=True)
+def _scan_pyclick(
+    buffer: NDArray[np.uint8],
+    query: NDArray[np.int64],
+    shown: NDArray[np.int64],
+    shown_indptr: NDArray[np.int64],
+    clicks: NDArray[np.int64],
+    click_indptr: NDArray[np.int64],
+) -> tuple[int, int, int]:
+    """Cut sessions into ids: number of sessions, error number, and where it is."""
+    tab, newline, space, carriage, colon, semicolon = 9, 10, 32, 13, 58, 59
+    n = len(buffer)
+    count = 0
+    i = 0
+    while i < n:
+        byte = buffer[i]
+        if byte in (newline, space, carriage, semicolon, tab):
+            i += 1
+            continue
+        start = i
+        end = i
+        while end < n and buffer[end] != newline and buffer[end] != semicolon:
+            end += 1
+        tab_at = start
+        while tab_at < end and buffer[tab_at] != tab:
+            tab_at += 1
+        if tab_at == end:
+            return count, 1, start
+        # Only a colon after a space separates: ids may be URLs.
+        colon_at = tab_at + 1
+        while colon_at < end and not (
+            buffer[colon_at] == colon and (buffer[colon_at - 1] == space or buffer[colon_at - 1] == tab)
+        ):
+            colon_at += 1
+        if colon_at >= end:
+            return count, 2, start
+        query[0, count], query[1, count] = _trimmed(buffer, start, tab_at)
+        if query[0, count] == query[1, count]:
+            return count, 5, start
+        n_shown = _cut_list(buffer, tab_at + 1, colon_at, shown, shown_indptr[count])
+        if n_shown <= shown_indptr[count]:
+            return count, 3, start
+        n_clicks = _cut_list(buffer, colon_at + 1, end, clicks, click_indptr[count])
+        if n_clicks < 0:
+            return count, 4, start
+        count += 1
+        shown_indptr[count] = n_shown
+        click_indptr[count] = n_clicks
+        i = end
+    return count, 0, 0
+
+
+@njit(cache=True, nogil=True)
+def _trimmed(
+    buffer: NDArray[np.uint8],
+    start: int,
+    end: int,
+) -> tuple[int, int]:
+    while start < end and (buffer[start] == 32 or buffer[start] == 9 or buffer[start] == 13):
+        start += 1
+    while end > start and (buffer[end - 1] == 32 or buffer[end - 1] == 9 or buffer[end - 1] == 13):
+        end -= 1
+    return start, end
+
+
+@njit(cache=True, nogil=True)
+def _cut_list(
+    buffer: NDArray[np.uint8],
+    start: int,
+    end: int,
+    ids: NDArray[np.int64],
+    count: int,
+) -> int:
+    """Append the ids of a comma-separated list; −1 for an empty id, none for an empty list."""
+    start, end = _trimmed(buffer, start, end)
+    if start == end:
+        return count
+    begin = start
+    for i in range(start, end + 1):
+        if i == end or buffer[i] == 44:
+            ids[0, count], ids[1, count] = _trimmed(buffer, begin, i)
+            if ids[0, count] == ids[1, count]:
+                return -1
+            count += 1
+            begin = i + 1
+    return count
+
+
+# ---------------------------------------------------------------------- csv and tsv
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The fields of a file of rows, as places in its bytes."""
+
+    buffer: NDArray[np.uint8]
+    path: str | Path
+    columns: dict[str, int]
+    """Places of the wanted columns in ``starts`` and ``ends``."""
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    """Field boundaries, columns × rows."""
+
+    def codes(self, column: str) -> tuple[NDArray[np.int32], Strings]:
+        """A column as numbered distinct strings; an empty field is an error."""
+        starts, ends = self.starts[self.columns[column]], self.ends[self.columns[column]]
+        empty = np.flatnonzero(starts == ends)
+        if len(empty):
+            self.fail(column, int(empty[0]), "an id")
+        return intern(self.buffer, starts, ends)
+
+    def numbers(self, column: str) -> NDArray[np.int64]:
+        """A column of whole numbers of 0 or more."""
+        place = self.columns[column]
+        values = np.empty(self.starts.shape[1], dtype=np.int64)
+        bad = _whole_numbers(self.buffer, self.starts[place], self.ends[place], values)
+        if bad >= 0:
+            self.fail(column, int(bad), "a whole number of 0 or more")
+        return values
+
+    def text(self, column: str, row: int) -> str:
+        """One field."""
+        place = self.columns[column]
+        return bytes(self.buffer[self.starts[place, row] : self.ends[place, row]]).decode(errors="replace")
+
+    def fail(self, column: str, row: int, expected: str) -> NoReturn:
+        """Raise the error that names file, line, what was found and what was expected."""
+        start = int(self.starts[self.columns[column], row])
+        raise DataError(
+            f"{column} is {self.text(column, row)[:60]!r}, expected {expected}",
+            path=self.path,
+            line=line_of(self.buffer, start),
+        )
+
+
+def read_rows(
+    buffer: NDArray[np.uint8], path: str | Path, separator: str, needed: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> Rows:
+    """Cut a file with a header line into the fields of the wanted columns.
+
+    >>> text = np.frombuffer(b"qid,docid\\n7,a\\n", dtype=np.uint8)
+    >>> read_rows(text, "log.csv", ",", ("docid",)).text("docid", 0)
+    'a'
+    """
+    buffer = np.ascontiguousarray(buffer)
+    newlines = np.flatnonzero(buffer[: 1 << 20] == 10)
+    header_end = int(newlines[0]) if len(newlines) else len(buffer)
+    header = buffer[:header_end].tobytes().decode(errors="replace")
+    names = [name.strip().strip('"') for name in header.split(separator)]
+    missing = [name for name in needed if name not in names]
+    if missing:
+        raise DataError(
+            f"header names {', '.join(map(repr, names))[:200]}, expected also {', '.join(map(repr, missing))}",
+            path=path,
+            line=1,
+        )
+    wanted = [name for name in (*needed, *optional) if name in names]
+    slots = np.full(len(names), -1)
+    for slot, name in enumerate(wanted):
+        slots[names.index(name)] = slot
+    lines = int(np.count_nonzero(buffer[header_end:] == 10)) + 1
+    starts = np.empty((len(wanted), lines), dtype=np.int64)
+    ends = np.empty((len(wanted), lines), dtype=np.int64)
+    count, offset, fields = _cut_rows(buffer, header_end, ord(separator), slots, starts, ends)
+    if fields >= 0:
+        raise DataError(
+            f"row has {fields} fields, expected {len(names)} as in the header"
+            if fields > 0
+            else "a quoted field does not end at the next quotation mark on its line",
+            path=path,
+            line=line_of(buffer, offset),
+        )
+    columns = {name: slot for slot, name in enumerate(wanted)}
+    return Rows(buffer, path, columns, starts[:, :count], ends[:, :count])
+
+
+@njit(cache=True, nogil=True)
+def _cut_rows(
+    buffer: NDArray[np.uint8],
+    begin: int,
+    separator: int,
+    slots: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> tuple[int, int, int]:
+    """Cut rows into fields: number of rows and −1, or the place and field count of a bad row."""
+    n = len(buffer)
+    count = 0
+    i = begin
+    while i < n:
+        if buffer[i] == 10 or buffer[i] == 13:
+            i += 1
+            continue
+        row_start = i
+        column = 0
+        while True:
+            # Quotation marks enclose a field only in comma-separated files.
+            if separator == 44 and i < n and buffer[i] == 34:
+                start = i + 1
+                end = start
+                while end < n and buffer[end] != 34 and buffer[end] != 10:
+                    end += 1
+                i = end + 1
+                if end >= n or buffer[end] != 34:
+                    return count, row_start, 0
+                if i < n and buffer[i] != separator and buffer[i] != 10 and buffer[i] != 13:
+                    return count, row_start, 0
+                if i < n and buffer[i] == 13:
+                    i += 1
+            else:
+                start = i
+                while i < n and buffer[i] != separator and buffer[i] != 10:
+                    i += 1
+                end = i
+                if end > start and buffer[end - 1] == 13:
+                    end -= 1
+            if column < len(slots) and slots[column] >= 0:
+                starts[slots[column], count] = start
+                ends[slots[column], count] = end
+            column += 1
+            if i < n and buffer[i] == separator:
+                i += 1
+            else:
+                break
+        if column != len(slots):
+            return count, row_start, column
+        count += 1
+    return count, 0, -1
+
+
+@njit(cache=True, nogil=True)
+def _whole_numbers(
+    buffer: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    values: NDArray[np.int64],
+) -> int:
+    for row in range(len(starts)):
+        start, end = _trimmed(buffer, starts[row], ends[row])
+        if start == end or end - start > 18:
+            return row
+        value = np.int64(0)
+        for k in range(start, end):
+            digit = np.int64(buffer[k]) - 48
+            if digit < 0 or digit > 9:
+                return row
+            value = value * 10 + digit
+        values[row] = value
+    return -1
+
+
+def _read_rows(buffer: NDArray[np.uint8], path: str | Path, separator: str) -> ClickLog:
+    rows = read_rows(buffer, path, separator, _COLUMNS, ("click_time",))
+    session, _ = rows.codes("session")
+    query, queries = rows.codes("qid")
+    document, documents = rows.codes("docid")
+    position = rows.numbers("position")
+    if len(position) and position.min() < 1:
+        rows.fail("position", int(position.argmin()), "a whole number of 1 or more")
+    if len(position) and position.max() > np.iinfo(np.int32).max:
+        rows.fail("position", int(position.argmax()), "a whole number below 2^31")
+    click = rows.numbers("click")
+    # A session with several queries is one session for each: number the pairs by first appearance.
+    _, first, group = np.unique(session.astype(np.int64) * len(queries) + query, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first, kind="stable")
+    number = np.empty(len(first), dtype=np.int64)
+    number[by_appearance] = np.arange(len(first))
+    group = number[group.reshape(-1)]
+    shown = np.lexsort((position, group))
+    clicked = np.flatnonzero(click)
+    when = click[clicked].astype(np.float64)
+    if "click_time" in rows.columns:
+        when = np.array([_time(rows, row) for row in clicked.tolist()], dtype=np.float64)
+    clicked = clicked[np.lexsort((position[clicked], when, group[clicked]))]
+    return _log_of_lists(
+        queries,
+        documents,
+        query[first[by_appearance]],
+        document[shown],
+        np.concatenate(([0], np.cumsum(np.bincount(group, minlength=len(first))))),
+        position[shown].astype(np.int32),
+        document[clicked],
+        np.concatenate(([0], np.cumsum(np.bincount(group[clicked], minlength=len(first))))),
+    )
+
+
+def _time(rows: Rows, row: int) -> float:
+    text = rows.text("click_time", row).strip()
+    try:
+        time = float(text)
+    except ValueError:
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            rows.fail("click_time", row, "a number or an ISO 8601 time")
+        # Without a zone read as UTC, so that the hour a local clock repeats in autumn stays in order.
+        time = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if not np.isfinite(time):
+        rows.fail("click_time", row, "a number or an ISO 8601 time")
+    return time

@@ -1,0 +1,238 @@
+"""Our own folder of arrays, ``NAME.gradrank``: opened at once, whatever its size.
+
+==================  ==========================================================================
+``manifest.json``   format name and version, sizes, names, and each file's type and shape
+``X.bin``           features, float32, row by row; opened as a memory map
+``indptr.bin``      query boundaries, int64
+``label-N.bin``     label column ``N``, float32
+``weight.bin``      query weights, float64, if any
+``qid.*.bin``       query ids: UTF-8 text (``text``) and the int64 offsets into it (``offsets``)
+``docid.*.bin``     document ids likewise, if any
+==================  ==========================================================================
+
+All numbers are little-endian without headers. The folder appears whole or not at all, and a file that
+was cut off later is noticed by its size.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.data.splits import check_joinable
+from gradrank.data.strings import Strings
+from gradrank.errors import DataError
+from gradrank.runtime.files import replacing_folder
+
+FORMAT = "gradrank-data"
+VERSION = 1
+MANIFEST = "manifest.json"
+
+_COPY_BYTES = 1 << 26
+
+
+def write_binary(data: RankingData, path: str | Path) -> None:
+    """Write data as a folder; a memory-mapped ``X`` is copied by blocks, never held whole.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "train.gradrank"
+    >>> write_binary(RankingData.from_arrays([[1.0], [2.0]], [0, 1], qid=["a", "a"]), path)
+    >>> sorted(file.name for file in path.iterdir())[:3]
+    ['X.bin', 'indptr.bin', 'label-0.bin']
+    """
+    write_binary_blocks([data], path)
+
+
+def write_binary_blocks(blocks: Iterable[RankingData], path: str | Path) -> None:
+    """Write data larger than memory, given as blocks of whole queries, one block at a time.
+
+    All blocks have the same features and labels, and no query comes in two of them.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "train.gradrank"
+    >>> blocks = (RankingData.from_arrays([[float(i)], [0.5]], [0, 1], qid=[i, i]) for i in range(3))
+    >>> write_binary_blocks(blocks, path)
+    >>> open_binary(path)
+    RankingData(3 queries, 6 documents, 1 features, labels: label)
+    """
+    path = Path(path)
+    if path.is_dir() and not (path / MANIFEST).exists() and any(path.iterdir()):
+        raise DataError("is a folder of other files, which would be lost", path=path)
+    with replacing_folder(path) as folder:
+        try:
+            _write_folder(blocks, folder, path)
+        except OSError as error:
+            raise DataError(f"cannot be written: {error.strerror or error}", path=path) from None
+
+
+def open_binary(path: str | Path) -> RankingData:
+    """Open a folder written by :func:`write_binary`; ``X``, labels and ids are read-only memory maps.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "train.gradrank"
+    >>> write_binary(RankingData.from_arrays([[1.0], [2.0]], [0, 1], qid=["a", "a"]), path)
+    >>> data = open_binary(path)
+    >>> type(data.X).__name__, data.label().tolist()
+    ('memmap', [0.0, 1.0])
+    """
+    path = Path(path)
+    manifest = _read_manifest(path)
+    try:
+        arrays = {name: _open_array(path, name, entry) for name, entry in manifest["arrays"].items()}
+        names = tuple(manifest["features"])
+        data = RankingData(
+            X=arrays["X"],
+            indptr=np.array(arrays["indptr"]),
+            labels={label: np.asarray(arrays[f"label-{index}"]) for index, label in enumerate(manifest["labels"])},
+            qid=_open_strings(arrays, "qid"),
+            docid=_open_strings(arrays, "docid") if "docid.text" in arrays else None,
+            weight=np.asarray(arrays["weight"]) if "weight" in arrays else None,
+            feature_names=names,
+        )
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{MANIFEST} does not describe {FORMAT}: {error!r}", path=path) from None
+    _check_shapes(data, path)
+    return data
+
+
+# ---------------------------------------------------------------------- writing
+class _ArrayFile:
+    """A growing file of numbers; the first axis is counted as it grows."""
+
+    def __init__(self, folder: Path, name: str, dtype: str, row_shape: tuple[int, ...] = ()) -> None:
+        self.name, self.dtype, self.row_shape, self.length = name, np.dtype(dtype), row_shape, 0
+        self._file: BinaryIO = (folder / f"{name}.bin").open("wb")
+
+    def append(self, values: NDArray[Any]) -> None:
+        rows = max(1, _COPY_BYTES // max(1, self.dtype.itemsize * math.prod(self.row_shape)))
+        for start in range(0, len(values), rows):
+            block = np.ascontiguousarray(values[start : start + rows], dtype=self.dtype)
+            self._file.write(block.data if block.size else b"")
+        self.length += len(values)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def entry(self) -> dict[str, Any]:
+        return {"dtype": self.dtype.str, "shape": [self.length, *self.row_shape]}
+
+
+def _write_folder(blocks: Iterable[RankingData], folder: Path, path: Path) -> None:
+    first: RankingData | None = None
+    files: dict[str, _ArrayFile] = {}
+    seen: set[str] = set()
+    try:
+        for number, block in enumerate(blocks, start=1):
+            if first is None:
+                first = block.take_queries([0])  # all that is compared; the block itself may go
+                files = _create_files(block, folder)
+            check_joinable(first, block, f"block {number}", seen)
+            _append_block(files, first, block)
+        if first is None:
+            raise DataError("there are no documents to write", path=path)
+    finally:
+        for file in files.values():
+            file.close()
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "queries": files["qid.offsets"].length - 1,
+        "documents": files["X"].length,
+        "features": list(first.feature_names),
+        "labels": list(first.labels),
+        "arrays": {name: file.entry() for name, file in files.items()},
+    }
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _create_files(block: RankingData, folder: Path) -> dict[str, _ArrayFile]:
+    files = [_ArrayFile(folder, "X", "<f4", (block.n_features,)), _ArrayFile(folder, "indptr", "<i8")]
+    files += [_ArrayFile(folder, f"label-{index}", "<f4") for index in range(len(block.labels))]
+    if block.weight is not None:
+        files.append(_ArrayFile(folder, "weight", "<f8"))
+    for name in ("qid", "docid") if block.docid is not None else ("qid",):
+        files += [_ArrayFile(folder, f"{name}.text", "|u1"), _ArrayFile(folder, f"{name}.offsets", "<i8")]
+    result = {file.name: file for file in files}
+    for name in ("indptr", "qid.offsets", "docid.offsets"):
+        if name in result:
+            result[name].append(np.zeros(1, dtype=np.int64))
+    return result
+
+
+def _append_block(files: Mapping[str, _ArrayFile], first: RankingData, block: RankingData) -> None:
+    files["indptr"].append(block.indptr[1:] + files["X"].length)
+    files["X"].append(block.X)
+    for index, name in enumerate(first.labels):
+        files[f"label-{index}"].append(block.labels[name])
+    if block.weight is not None:
+        files["weight"].append(block.weight)
+    for name, strings in (("qid", block.qid), ("docid", block.docid)):
+        if strings is not None:
+            start = strings.offsets[0]
+            files[f"{name}.offsets"].append(strings.offsets[1:] - start + files[f"{name}.text"].length)
+            files[f"{name}.text"].append(strings.buffer[start : strings.offsets[-1]])
+
+
+# ---------------------------------------------------------------------- opening
+def _read_manifest(path: Path) -> dict[str, Any]:
+    file = path / MANIFEST
+    if not path.exists():
+        raise DataError("does not exist", path=path)
+    if not file.is_file():
+        raise DataError(f"holds no {MANIFEST}, expected a folder written by gradrank", path=path)
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise DataError(f"{MANIFEST} cannot be read: {error}", path=path) from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise DataError(f"{MANIFEST} is not one of {FORMAT}", path=path)
+    if manifest.get("version") != VERSION:
+        raise DataError(
+            f"has format version {manifest.get('version')}, this gradrank reads version {VERSION}", path=path
+        )
+    return manifest
+
+
+def _open_array(path: Path, name: str, entry: Mapping[str, Any]) -> NDArray[Any]:
+    file = path / f"{name}.bin"
+    dtype, shape = np.dtype(entry["dtype"]), tuple(int(length) for length in entry["shape"])
+    expected = dtype.itemsize * math.prod(shape)
+    try:
+        size = file.stat().st_size
+        if size != expected:
+            raise DataError(f"has {size} bytes, expected {expected}: the file was cut off or changed", path=file)
+        # A file of no bytes cannot be mapped.
+        return np.memmap(file, dtype=dtype, mode="r", shape=shape) if size else np.empty(shape, dtype=dtype)
+    except OSError as error:
+        raise DataError(f"cannot be opened: {error.strerror or error}", path=file) from None
+
+
+def _open_strings(arrays: Mapping[str, NDArray[Any]], name: str) -> Strings:
+    return Strings(np.asarray(arrays[f"{name}.text"]), np.asarray(arrays[f"{name}.offsets"]))
+
+
+def _check_shapes(data: RankingData, path: Path) -> None:
+    lengths = {len(data.X), data.n_docs, *map(len, data.labels.values())}
+    per_query = {len(data.qid), data.n_queries}
+    if data.docid is not None:
+        lengths.add(len(data.docid))
+    if data.weight is not None:
+        per_query.add(len(data.weight))
+    whole = (
+        len(lengths) == 1
+        and len(per_query) == 1
+        and data.X.shape[1:] == (len(data.feature_names),)
+        and data.indptr[0] == 0
+        and bool((np.diff(data.indptr) > 0).all())
+    )
+    if not whole:
+        raise DataError("its files do not fit together: numbers of documents or queries differ", path=path)

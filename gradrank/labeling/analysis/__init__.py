@@ -1,0 +1,1 @@
+"""What a labeling project tells: agreement, cost, tests, simulation."""

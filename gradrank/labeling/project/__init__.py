@@ -1,0 +1,1 @@
+"""A labeling project: its database, import and export, assignment, access, the assessors' desk."""

@@ -1,0 +1,132 @@
+"""Copies of a project while it is in use, and the way back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gradrank.errors import DataError
+from gradrank.labeling.project.store import Store
+from gradrank.runtime.files import replacing
+
+try:
+    import fcntl
+except ImportError:  # Windows: SQLite itself refuses to replace a file that is open
+    fcntl = None  # type: ignore[assignment]
+
+KEPT = 48
+"""Hourly copies of two days."""
+_LEFTOVERS = ("-wal", "-shm")
+
+
+def backup_folder(project: str | Path) -> Path:
+    """Where the copies of a project are kept.
+
+    >>> backup_folder("work/project.db").name
+    'project.db.backups'
+    """
+    path = Path(project)
+    return path.with_name(f"{path.name}.backups")
+
+
+def backup(store: Store, target: str | Path | None = None, *, keep: int = KEPT) -> Path:
+    """Copy a project, also while it is being written; gives the path of the copy.
+
+    Without a target, the copy goes to the folder of backups, named by the time, and the oldest beyond ``keep`` are
+    removed. A copy is complete and checked before it gets its name.
+
+    >>> import tempfile
+    >>> from gradrank.labeling.project.store import create_project
+    >>> with create_project(Path(tempfile.mkdtemp()) / "project.db", title="Passages") as store:
+    ...     copy = backup(store)
+    >>> with Store(copy) as store:
+    ...     store.setting("title")
+    'Passages'
+    """
+    if target is None:
+        folder = backup_folder(store.path)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        moment = datetime.fromtimestamp(store.clock(), UTC).strftime("%Y-%m-%dT%H-%M-%S.%fZ")
+        path = folder / f"{moment}.db"
+    else:
+        folder, path = None, Path(target)
+    with replacing(path) as temporary:
+        copy = sqlite3.connect(temporary)
+        try:
+            store.read().backup(copy, pages=1024)
+            # One file that can be moved anywhere, not a file with a log beside it.
+            copy.execute("PRAGMA journal_mode = DELETE")
+            found = copy.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        finally:
+            copy.close()
+        if found != "ok":
+            raise DataError(f"the copy is damaged: {found}", path=path)
+        _sync(temporary)
+    path.chmod(0o600)
+    if folder is not None:
+        for old in sorted(folder.glob("*Z.db"))[:-keep]:
+            old.unlink()
+    return path
+
+
+def restore(copy: str | Path, project: str | Path) -> Path | None:
+    """Put a backup in the place of a project; gives where the replaced one was moved, if there was one.
+
+    A project that is being served is refused.
+    """
+    copy, project = Path(copy), Path(project)
+    if not copy.is_file():
+        raise DataError("there is no such backup", path=copy)
+    aside = None
+    with in_use(project), replacing(project) as temporary:
+        shutil.copyfile(copy, temporary)
+        # The copy of the copy is looked at: opening a backup would change it.
+        try:
+            with Store(temporary) as store:
+                store.check()
+        except DataError as error:
+            raise DataError(str(error).removeprefix(f"{temporary}: "), path=copy) from None
+        _sync(temporary)
+        if project.exists():
+            moment = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S.%fZ")
+            aside = project.with_name(f"{project.name}.replaced-{moment}")
+            for ending in ("", *_LEFTOVERS):
+                # The log belongs to the file: beside another one it would be taken for that one's.
+                old = project.with_name(project.name + ending)
+                if old.exists():
+                    old.rename(aside.with_name(aside.name + ending))
+    project.chmod(0o600)
+    return aside
+
+
+@contextmanager
+def in_use(project: str | Path) -> Iterator[None]:
+    """Claim a project for as long as the block lasts; a second claim is an error."""
+    path = Path(project)
+    lock = path.with_name(f"{path.name}.lock")
+    try:
+        handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror}", path=lock) from None
+    try:
+        if fcntl is not None:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise DataError("is being served or restored by another process", path=path) from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

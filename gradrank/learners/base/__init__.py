@@ -1,0 +1,1 @@
+"""What all families of learners share: the estimator, checks, the record of a training, checkpoints."""

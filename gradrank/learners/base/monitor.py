@@ -1,0 +1,64 @@
+"""What a training watches: measures on data sets, after each step; they choose the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.errors import TrainingError
+from gradrank.measures import AnyMeasure, Graded, Measure, bind_measures, bound_values, mean_value
+
+TRAINING = ""
+"""Key of the training scores; no data set that a user names has it."""
+
+Curves = dict[str, dict[str, list[float]]]
+"""Data set → measure → its value after each step."""
+
+
+class Watch:
+    """Measures recorded on data sets; the first measure on the first set chooses the model."""
+
+    def __init__(
+        self, sets: Mapping[str, RankingData], measures: Sequence[AnyMeasure], first: str | None, threads: int | None
+    ) -> None:
+        single: list[Measure] = []
+        for measure in measures:
+            single.extend(measure.parts if isinstance(measure, Graded) else [measure])
+        unique = list(dict.fromkeys(single))
+        self._names = [str(measure) for measure in unique]
+        self._bound = {name: bind_measures(unique, data, threads=threads) for name, data in sets.items()}
+        self._first = first
+        self._decider = measures[0] if measures else None
+        self.decides = first is not None and bool(measures)
+
+    def empty_curves(self) -> Curves:
+        """A record with nothing in it yet."""
+        return {name: {measure: [] for measure in self._names} for name in self._bound}
+
+    def record(self, curves: Curves, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, dict[str, float]]:
+        """Add the values of the current scores to the record; returns them."""
+        now: dict[str, dict[str, float]] = {
+            name: {str(measure): mean_value(values) for measure, values in bound_values(bound, scores[name]).items()}
+            for name, bound in self._bound.items()
+        }
+        for name, values in now.items():
+            for measure, value in values.items():
+                curves[name][measure].append(value)
+        return now
+
+    def best(self, curves: Curves) -> int:
+        """Number of steps of the best model in the record."""
+        if not self.decides:
+            return 0
+        assert self._first is not None
+        assert self._decider is not None
+        parts = self._decider.parts if isinstance(self._decider, Graded) else (self._decider,)
+        columns = np.array([curves[self._first][str(part)] for part in parts])
+        if np.isnan(columns).all():
+            raise TrainingError(f"{self._decider} has no value on the validation data: no query is judged")
+        if isinstance(self._decider, Graded):
+            return self._decider.best(columns.T) + 1
+        return int(np.nanargmax(columns[0])) + 1

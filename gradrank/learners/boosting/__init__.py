@@ -1,0 +1,1 @@
+"""Boosting of weak rankers made of single features: RankBoost and AdaRank."""

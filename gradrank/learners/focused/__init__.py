@@ -1,0 +1,1 @@
+"""FocusedRank for top-k truths: FocusedSVM, FocusedBoost and FocusedNet."""

@@ -1,0 +1,1 @@
+"""Linear rankers of large margin: RankSVM and SVMmap, by one bundle solver."""

@@ -1,0 +1,1 @@
+"""Boosted trees: LambdaMART, LambdaSMART, MART and McRank."""

@@ -1,0 +1,209 @@
+"""What happens inside a training, step by step, on a sample of the queries (Svore et al. 2011, figures 2 to 4)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.errors import TrainingError
+from gradrank.learners.trees.gradient_shares import GradientShares, Levels, graded_parts
+from gradrank.measures import AnyMeasure, Graded, bind_measures, bound_values, mean_value
+from gradrank.objectives import Objective, Tiered
+from gradrank.objectives.lambda_gradient import BoundLambda
+from gradrank.objectives.tiers import bound_tiers, source_of
+from gradrank.ranking import order_within_queries, rank_from
+
+Curve = list[float]
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """What is recorded, and how often.
+
+    ``queries`` are drawn once; every ``every`` steps their λ's and ranks are looked at. ``top`` is the depth of the top
+    of the list, ``high`` the lowest label of a highly relevant document (unless given: the two highest labels of four
+    or more, else the highest one).
+
+    >>> from gradrank.data.artificial import make_data
+    >>> from gradrank.learners import LambdaMART
+    >>> data = make_data(30, n_docs=10, n_features=5, seed=1)
+    >>> learner = LambdaMART("Lambda(NDCG)", trees=10, min_docs=5, diagnostics=5).fit(data)
+    >>> found = learner.ranker_.training["diagnostics"]
+    >>> found["steps"], sorted(found)[-4:]
+    ([0, 5, 10], ['seed', 'steps', 'top', 'top_labels'])
+    """
+
+    queries: int = 200
+    every: int = 10
+    top: int = 3
+    high: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("queries", "every", "top"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise TrainingError(f"diagnostics: {name} is {value!r}, expected a whole number of 1 or more")
+
+
+class Recorder:
+    """Looks at the scores of a training whenever it is due; :meth:`record` gives what was found as plain values."""
+
+    def __init__(
+        self,
+        settings: Diagnostics,
+        objective: Objective,
+        train: RankingData,
+        measures: Sequence[AnyMeasure] = (),
+    ) -> None:
+        began = time.perf_counter()
+        self._settings = settings
+        sample, self._rows = sampled_queries(train, settings.queries, settings.seed)
+        self._sample = sample
+        self._shuffle = order_within_queries(np.random.default_rng(settings.seed).random(sample.n_docs), sample.indptr)
+        self._place = np.arange(sample.n_docs) - np.repeat(sample.indptr[:-1], sample.sizes)
+        # The sample is too small for threads to be worth their while.
+        single = [part for m in measures for part in (m.parts if isinstance(m, Graded) else (m,))]
+        self._measures = bind_measures(list(dict.fromkeys(single)), sample, threads=1)
+        graded = graded_parts(objective)
+        self._levels = Levels.of(sample.label(_source(objective)), settings.high)
+        self._shares = {str(part): GradientShares(part, sample, self._levels) for part in graded}
+        self._agreements = (
+            {str(tier): Agreement(objective, number, sample)
+             for number, tier in enumerate(objective.tiers) if number > 0}
+            if isinstance(objective, Tiered) else {}
+        )  # fmt: skip
+        self._steps: list[int] = []
+        self._found: dict[str, Any] = {}
+        self._order: NDArray[np.int64] | None = None
+        self._seconds = time.perf_counter() - began
+
+    def observe(self, step: int, scores: NDArray[np.float64]) -> None:
+        """Be told the scores of the training documents after ``step`` steps; to be called after every step."""
+        every = self._settings.every
+        if step % every != 0 and (step - 1) % every != 0:
+            return
+        began = time.perf_counter()
+        own = scores[self._rows]
+        order = rank_from(own, self._sample.indptr, self._shuffle, threads=1).order
+        if self._order is not None:
+            # The step just made is the one that was looked at before it.
+            whole, top = rank_changes(self._order, order, self._sample.indptr, self._settings.top)
+            self._add("rank_changes", {"all": whole, "top": top})
+            self._order = None
+        if step % every == 0:
+            self._steps.append(step)
+            self._order = order
+            self._look(own, order)
+        self._seconds += time.perf_counter() - began
+
+    def _look(self, scores: NDArray[np.float64], order: NDArray[np.int64]) -> None:
+        in_top = order[self._place < self._settings.top]
+        self._add("top_labels", self._levels.shares(in_top, self._sample))
+        values = bound_values(self._measures, scores)
+        self._add("measures", {str(measure): mean_value(value) for measure, value in values.items()})
+        for name, shares in self._shares.items():
+            self._add("gradient_shares", {name: shares.at(scores)})
+        for name, agreement in self._agreements.items():
+            self._add("agreement", {name: agreement.at(scores)})
+
+    def _add(self, kind: str, values: Mapping[str, Any]) -> None:
+        _append(self._found.setdefault(kind, {}), values)
+
+    def record(self) -> dict[str, Any]:
+        """What was found: curves with one value for each of ``steps``; the last rank change may not be known yet."""
+        return {
+            **asdict(self._settings),
+            "queries": self._sample.n_queries,
+            "documents": self._sample.n_docs,
+            "high": self._levels.high,
+            "steps": list(self._steps),
+            **self._found,
+            "seconds": round(self._seconds, 3),
+        }
+
+
+def _append(curves: dict[str, Any], values: Mapping[str, Any]) -> None:
+    """Add numbers, or trees of them, to curves of the same shape."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            _append(curves.setdefault(name, {}), value)
+        else:
+            curves.setdefault(name, []).append(float(value))
+
+
+def sampled_queries(train: RankingData, count: int, seed: int) -> tuple[RankingData, NDArray[np.int64]]:
+    """Some queries of two or more documents (all if there are fewer), without features, and their rows."""
+    able = np.flatnonzero(train.sizes > 1)
+    if len(able) == 0:
+        able = np.arange(train.n_queries)
+    if len(able) > count:
+        able = np.sort(np.random.default_rng(seed).choice(able, count, replace=False))
+    bare = replace(train, X=np.empty((train.n_docs, 0), dtype=np.float32), feature_names=(), docid=None, rows=None)
+    sizes = train.sizes[able]
+    starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    rows = np.arange(int(sizes.sum())) + np.repeat(train.indptr[able] - starts, sizes)
+    return bare.take_queries(able), rows
+
+
+def _source(objective: Objective) -> str | None:
+    parts = graded_parts(objective)
+    return source_of(parts[0]) if parts else getattr(objective, "label", None)
+
+
+# ---------------------------------------------------------------------- figure 4
+def rank_changes(
+    before: NDArray[np.int64], after: NDArray[np.int64], indptr: NDArray[np.int64], top: int
+) -> tuple[float, float]:
+    """Share of a query's ranks, and of its top ranks, that hold another document than before; means over queries.
+
+    >>> rank_changes(np.array([0, 1, 2, 3]), np.array([0, 1, 3, 2]), np.array([0, 4]), top=3)
+    (0.5, 0.3333333333333333)
+    """
+    sizes = np.diff(indptr)
+    changed = before != after
+    in_top = np.arange(len(before)) - np.repeat(indptr[:-1], sizes) < top
+    whole = np.add.reduceat(changed.astype(np.int64), indptr[:-1]) / sizes
+    upper = np.add.reduceat((changed & in_top).astype(np.int64), indptr[:-1]) / np.minimum(sizes, top)
+    return float(whole.mean()), float(upper.mean())
+
+
+# ---------------------------------------------------------------------- figure 2
+class Agreement:
+    """Whether a lower tier pushes documents where the first tier pushes them (Svore et al. 2011, figure 2).
+
+    ``agree`` is the share of documents whose λ's have the same sign in both tiers or that the lower tier leaves alone
+    (the paper's agreement), ``opposed`` the share that the tiers push in opposite directions. Both are given for the
+    pairs that are the tier's to decide (``tied pairs``) and for all pairs that its labels order (``all pairs``);
+    documents without a label in either source do not count.
+    """
+
+    def __init__(self, objective: Tiered, number: int, data: RankingData) -> None:
+        parts = bound_tiers(objective, data, threads=1)
+        self._first = parts[0]
+        self._lower = {
+            "tied pairs": parts[number],
+            "all pairs": BoundLambda(objective.tiers[number], data, threads=1),
+        }
+        labels = [data.label(source_of(objective.tiers[tier])) for tier in (0, number)]
+        self._judged = ~np.isnan(labels[0]) & ~np.isnan(labels[1])
+
+    def at(self, scores: NDArray[np.float64]) -> dict[str, dict[str, float]]:
+        """The shares for both kinds of pairs."""
+        first = np.sign(self._first.gradients(scores).lambdas[self._judged])
+        found = {}
+        for kind, bound in self._lower.items():
+            own = np.sign(bound.gradients(scores).lambdas[self._judged])
+            agree = (own == first) | (own == 0)
+            known = len(own) > 0
+            found[kind] = {
+                "agree": float(agree.mean()) if known else float("nan"),
+                "opposed": float((own * first < 0).mean()) if known else float("nan"),
+            }
+        return found

@@ -1,0 +1,1 @@
+"""Model files of other tools: one file per format."""

@@ -1,0 +1,179 @@
+"""LightGBM's text model format: trees from it and trees to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.errors import ModelError
+from gradrank.models.trees.tree import CATEGORICAL, Tree
+
+# LightGBM counts documents in 32-bit integers; covers that are not whole are scaled to fit well inside.
+_LARGEST_COUNT = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class LightGBMModel:
+    """What a text model says: its trees in file order and the facts needed to use them."""
+
+    trees: tuple[Tree, ...]
+    feature_names: tuple[str, ...]
+    trees_per_iteration: int
+    objective: str
+
+
+def parse_lightgbm(text: str) -> LightGBMModel:
+    """Read a whole text model; one that breaks off, or has linear leaves, raises :class:`ModelError`."""
+    text = text.replace("\r\n", "\n")
+    body, end, _ = text.partition("\nend of trees")
+    if not text.startswith("tree\n") or "\nversion=" not in text[:100]:
+        raise ModelError("is not a LightGBM text model")
+    if not end:
+        raise ModelError("is not a whole LightGBM model: it breaks off before 'end of trees'")
+    head, *sections = body.split("\nTree=")
+    header = _fields(head.split("\n"))
+    try:
+        per_iteration = int(header["num_tree_per_iteration"])
+        n_features = int(header["max_feature_idx"]) + 1
+        names = tuple(header["feature_names"].split())
+    except (KeyError, ValueError):
+        raise ModelError("is a LightGBM model with a damaged head") from None
+    if len(names) != n_features:
+        raise ModelError(f"is a LightGBM model with {len(names)} feature names for {n_features} features")
+    trees = tuple(parse_tree(section, n_features) for section in sections)
+    return LightGBMModel(trees, names, per_iteration, header.get("objective", ""))
+
+
+def parse_tree(section: str, n_features: int | None = None) -> Tree:
+    """One tree from the lines of its ``Tree=`` section."""
+    entries = _fields(section.split("\n"))
+    if entries.get("is_linear", "0") != "0":
+        raise ModelError("has linear leaves (LightGBM's linear_tree), which are not supported")
+    try:
+        leaf_value = _floats(entries["leaf_value"])
+        n_leaves = int(entries["num_leaves"])
+        if n_leaves != len(leaf_value):
+            raise ModelError(f"has a tree with {len(leaf_value)} of {n_leaves} leaf values")
+        cover = {"leaf_cover": _floats(entries["leaf_count"])} if entries.get("leaf_count") else {}
+        if n_leaves == 1:
+            return Tree.of(leaf_value=leaf_value, n_features=n_features, **cover)
+        gain = {"split_gain": _floats(entries["split_gain"])} if "split_gain" in entries else {}
+        categories = {}
+        if int(entries.get("num_cat", "0")):
+            categories = {"cat_start": _ints(entries["cat_boundaries"]), "cat_words": _ints(entries["cat_threshold"])}
+        return Tree.of(
+            leaf_value=leaf_value,
+            n_features=n_features,
+            split_feature=_ints(entries["split_feature"]),
+            threshold=_floats(entries["threshold"]),
+            decision=_ints(entries["decision_type"]),
+            left=_ints(entries["left_child"]),
+            right=_ints(entries["right_child"]),
+            **cover,
+            **gain,
+            **categories,
+        )
+    except KeyError as error:
+        raise ModelError(f"has a LightGBM tree without {error.args[0]}") from None
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(f"has a damaged LightGBM tree: {error}") from None
+
+
+def read_booster_tree(booster: Any, iteration: int) -> Tree:
+    """The tree of one iteration of a live ``lightgbm.Booster``, without reading the others."""
+    text: str = booster.model_to_string(num_iteration=1, start_iteration=iteration)
+    start = text.find("\nTree=0\n")
+    if start < 0:
+        raise ModelError(f"the booster has no tree of iteration {iteration}")
+    return parse_tree(text[start + len("\nTree=0\n") : text.index("\nend of trees", start)])
+
+
+def format_lightgbm(trees: Sequence[Tree], feature_names: Sequence[str], base_score: float = 0.0) -> str:
+    """A text model that LightGBM loads and that predicts the same, bit for bit.
+
+    A base score becomes a first tree of one leaf. White space in feature names becomes ``_``: the format
+    separates names by spaces.
+    """
+    if base_score != 0.0:
+        trees = [Tree.of(leaf_value=[base_score], leaf_cover=[1.0]), *trees]
+    names = ["_".join(name.split()) or "_" for name in feature_names]
+    if len(set(names)) != len(names):
+        raise ModelError("two feature names are the same to LightGBM, which reads white space in them as '_'")
+    sections = [f"Tree={number}\n{_tree_text(tree)}\n\n" for number, tree in enumerate(trees)]
+    splits: dict[int, int] = {}
+    for tree in trees:
+        for feature in tree.split_feature.tolist():
+            splits[feature] = splits.get(feature, 0) + 1
+    head = [
+        "tree",
+        "version=v4",
+        "num_class=1",
+        "num_tree_per_iteration=1",
+        "label_index=0",
+        f"max_feature_idx={len(names) - 1}",
+        f"feature_names={' '.join(names)}",
+        f"feature_infos={' '.join(_feature_infos(trees, len(names)))}",
+        f"tree_sizes={' '.join(str(len(section.encode())) for section in sections)}",
+        "",
+        "",
+    ]
+    importances = [f"{names[feature]}={count}" for feature, count in sorted(splits.items(), key=lambda item: -item[1])]
+    tail = ["end of trees", "", "feature_importances:", *importances, "", "parameters:", "", "end of parameters", ""]
+    return "\n".join(head) + "".join(sections) + "\n".join([*tail, "pandas_categorical:null", ""])
+
+
+def _tree_text(tree: Tree) -> str:
+    n_categorical = len(tree.cat_start) - 1
+    scale = 1.0
+    if tree.leaf_cover.any() and (tree.leaf_cover != np.round(tree.leaf_cover)).any():
+        scale = _LARGEST_COUNT / tree.leaf_cover.sum()
+    rows: dict[str, Iterable[Any]] = {
+        "split_feature": tree.split_feature.tolist(),
+        "split_gain": tree.split_gain.tolist(),
+        "threshold": [_short(value) for value in tree.threshold.tolist()],
+        "decision_type": tree.decision.tolist(),
+        "left_child": tree.left.tolist(),
+        "right_child": tree.right.tolist(),
+        "leaf_value": tree.leaf_value.tolist(),
+        "leaf_weight": tree.leaf_cover.tolist(),
+        "leaf_count": np.round(tree.leaf_cover * scale).astype(np.int64).tolist(),
+        "internal_count": np.round(tree.node_cover() * scale).astype(np.int64).tolist(),
+    }
+    if n_categorical:
+        rows["cat_boundaries"] = tree.cat_start.tolist()
+        rows["cat_threshold"] = tree.cat_words.tolist()
+    lines = [f"num_leaves={tree.n_leaves}", f"num_cat={n_categorical}"]
+    lines += [f"{key}={' '.join(map(str, values))}" for key, values in rows.items()]
+    return "\n".join([*lines, "is_linear=0", "shrinkage=1", ""])
+
+
+def _feature_infos(trees: Sequence[Tree], n_features: int) -> list[str]:
+    """LightGBM's per-feature ranges: unknown here, but they must say which features are categorical."""
+    infos = ["none"] * n_features
+    for tree in trees:
+        for feature, decision in zip(tree.split_feature.tolist(), tree.decision.tolist(), strict=True):
+            infos[feature] = "0:1" if decision & CATEGORICAL else "[-1e+308:1e+308]"
+    return infos
+
+
+def _short(value: float) -> str:
+    # Categorical nodes' thresholds are set numbers, which LightGBM writes without a decimal point.
+    return str(int(value)) if value == int(value) and abs(value) < 2**31 else repr(value)
+
+
+def _fields(lines: Iterable[str]) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+def _floats(text: str) -> NDArray[np.float64]:
+    return np.array([float(value) for value in text.split()], dtype=np.float64)
+
+
+def _ints(text: str) -> NDArray[np.int64]:
+    return np.array([int(value) for value in text.split()], dtype=np.int64)

@@ -1,0 +1,133 @@
+"""Reading saved rankers: our own files and the native files of LightGBM and XGBoost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.errors import ModelError
+from gradrank.models.nets.tensor_file import is_tensor_file, read_tensor_bytes
+from gradrank.models.ranker import FORMAT, VERSION, Ranker, feature_matrix
+
+# The one registry: kind in the file -> where its class lives (loaded only when needed).
+RANKERS: dict[str, str] = {
+    "trees": "gradrank.models.trees.ensemble:TreeEnsemble",
+    "linear": "gradrank.models.linear:LinearRanker",
+    "feature": "gradrank.models.feature:FeatureRanker",
+    "weighted_sum": "gradrank.models.weighted_sum:WeightedSum",
+    "expected_grade": "gradrank.models.trees.expected_grade:ExpectedGrade",
+    "net": "gradrank.models.nets.net:NetRanker",
+}
+
+
+def load_ranker(path: str | Path) -> Ranker:
+    """Read a ranker that :meth:`Ranker.save`, LightGBM or XGBoost wrote; the content tells which.
+
+    LightGBM: the text file of ``Booster.save_model``. XGBoost: JSON or UBJSON of ``save_model``.
+
+    >>> import tempfile
+    >>> from gradrank.models.linear import LinearRanker
+    >>> path = Path(tempfile.mkdtemp()) / "model.json"
+    >>> LinearRanker([1.0, 0.1], feature_names=["a", "b"]).save(path)
+    >>> load_ranker(path).score([[1.0, 10.0]]).tolist()
+    [2.0]
+    """
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise ModelError("there is no such file", path=path) from None
+    except OSError as error:
+        raise ModelError(f"cannot be read: {error.strerror}", path=path) from None
+    try:
+        return _parse(content)
+    except ModelError as error:
+        raise ModelError(str(error), path=path) from None
+
+
+def ranker_from_dict(value: Any) -> Ranker:
+    """The inverse of :meth:`Ranker.to_dict`."""
+    if not isinstance(value, Mapping) or value.get("format") != FORMAT:
+        raise ModelError("is not a gradrank model")
+    version = value.get("version")
+    if not isinstance(version, int) or version < 1:
+        raise ModelError(f"has model version {version!r}, expected a number of 1 to {VERSION}")
+    if version > VERSION:
+        raise ModelError(f"has model version {version}, this gradrank reads up to {VERSION}: update gradrank")
+    kind = value.get("kind")
+    if kind not in RANKERS:
+        raise ModelError(f"holds a ranker of kind {kind!r}, expected one of {', '.join(RANKERS)}")
+    module, name = RANKERS[kind].split(":")
+    ranker_class: type[Ranker] = getattr(import_module(module), name)
+    try:
+        names, payload, training = value["feature_names"], value["payload"], value["training"]
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ModelError("holds feature names that are not a list of strings")
+        return ranker_class._from_payload(payload, names, training)
+    except ModelError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise ModelError(f"holds a damaged ranker of kind {kind!r} ({type(error).__name__}: {error})") from None
+
+
+def under_names_of(ranker: Ranker, data: RankingData) -> Ranker:
+    """The ranker under the data's feature names, if its own only number the features (as LightGBM's and XGBoost's do).
+
+    A ranker that does not fit the data's features is a ModelError.
+
+    >>> from gradrank.models.linear import LinearRanker
+    >>> data = RankingData.from_arrays([[1.0, 2.0]], qid=[1], feature_names=["bm25", "age"])
+    >>> under_names_of(LinearRanker([1.0, 0.5], feature_names=["Column_0", "Column_1"]), data).feature_names
+    ('bm25', 'age')
+    """
+    feature_matrix(data.take_queries([0]), ranker.feature_names)
+    if set(ranker.feature_names) <= set(data.feature_names):
+        return ranker
+    return ranker_from_dict({**ranker.to_dict(), "feature_names": list(data.feature_names)})
+
+
+def _parse(content: bytes) -> Ranker:
+    from gradrank.models.trees.ensemble import TreeEnsemble
+
+    if is_tensor_file(content):
+        return _of_tensors(content)
+    start = content[:64].lstrip()
+    if start.startswith(b"tree"):
+        return TreeEnsemble.from_lightgbm(_text(content))
+    if not start.startswith(b"{"):
+        raise ModelError("is not a model: expected a gradrank, LightGBM or XGBoost file")
+    # UBJSON writes a length byte or marker after the brace where JSON has a quote or white space.
+    if start[1:2] not in (b'"', b"\n", b"\r", b" ", b"\t", b"}"):
+        return TreeEnsemble.from_xgboost(content)
+    try:
+        value = json.loads(_text(content))
+    except (ValueError, RecursionError):
+        raise ModelError("is not a whole model: its JSON breaks off or is damaged") from None
+    if "learner" in value and "format" not in value:
+        return TreeEnsemble.from_xgboost(value)
+    return ranker_from_dict(value)
+
+
+def _of_tensors(content: bytes) -> Ranker:
+    from gradrank.models.nets.net import payload_of_tensors
+
+    manifest, tensors = read_tensor_bytes(content)
+    if manifest.get("kind") == "module":
+        made_of = manifest.get("payload", {}).get("module")
+        raise ModelError(f"holds the weights of a {made_of}: ModuleRanker.load takes it together with such a module")
+    try:
+        payload = payload_of_tensors(manifest["payload"], tensors)
+    except (KeyError, TypeError, ValueError):
+        raise ModelError("is a safetensors file, but not of a whole gradrank net") from None
+    return ranker_from_dict({**manifest, "payload": payload})
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ModelError("is not a model: it is not UTF-8 text") from None

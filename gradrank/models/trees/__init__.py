@@ -1,0 +1,1 @@
+"""Rankers made of regression trees."""

@@ -1,0 +1,90 @@
+"""McRank's ranker (Li, Burges & Wu 2007): class probabilities of the grades, ranked by expected grade."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gradrank.errors import ModelError
+from gradrank.models.exchange.lightgbm_text import parse_lightgbm
+from gradrank.models.ranker import Matrix, Ranker
+from gradrank.models.trees.ensemble import TreeEnsemble, lightgbm_text
+
+
+class ExpectedGrade(Ranker):
+    """score(x) = Σ_k P(k | x) · grade_k, with P the softmax of one tree ensemble a grade.
+
+    >>> from gradrank.models.trees.ensemble import Tree
+    >>> even = [TreeEnsemble([Tree.of(leaf_value=[0.0])], feature_names=["a"]) for _ in range(2)]
+    >>> ExpectedGrade(even, grades=[0, 3]).score([[1.0]]).tolist()
+    [1.5]
+    """
+
+    kind = "expected_grade"
+
+    def __init__(
+        self,
+        ensembles: Sequence[TreeEnsemble],
+        grades: ArrayLike | None = None,
+        *,
+        training: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not ensembles:
+            raise ModelError("an expected grade needs at least one class")
+        super().__init__(ensembles[0].feature_names, training)
+        if any(ensemble.feature_names != self.feature_names for ensemble in ensembles):
+            raise ModelError("the classes' ensembles have different features")
+        self.ensembles = tuple(ensembles)
+        self.grades = np.arange(len(ensembles), dtype=np.float64)
+        if grades is not None:
+            self.grades = np.array(grades, dtype=np.float64)
+        if self.grades.shape != (len(ensembles),) or not np.isfinite(self.grades).all():
+            raise ModelError(
+                f"grades are {self.grades.tolist()}, expected one number for each of {len(ensembles)} classes"
+            )
+
+    @classmethod
+    def from_lightgbm(
+        cls, model: Any, grades: ArrayLike | None = None, *, training: Mapping[str, Any] | None = None
+    ) -> ExpectedGrade:
+        """From a LightGBM multi-class model (booster, estimator or text); class k has grade k unless told."""
+        parsed = parse_lightgbm(lightgbm_text(model))
+        classes = parsed.trees_per_iteration
+        ensembles = [TreeEnsemble(parsed.trees[k::classes], parsed.feature_names) for k in range(classes)]
+        facts = {"objective": parsed.objective, "source": "lightgbm"} if training is None else training
+        return cls(ensembles, grades, training=facts)
+
+    def probabilities(self, X: Any, *, threads: int | None = None) -> NDArray[np.float64]:
+        """P(k | x), documents × classes."""
+        raw = np.column_stack([ensemble.score(X, threads=threads) for ensemble in self.ensembles])
+        raw -= raw.max(axis=1, keepdims=True)
+        np.exp(raw, out=raw)
+        return np.asarray(raw / raw.sum(axis=1, keepdims=True))
+
+    def _score(self, X: Matrix, threads: int | None) -> NDArray[np.float64]:
+        # Summed class by class: a matrix product may round differently for other numbers of rows.
+        chances = self.probabilities(X, threads=threads)
+        total = np.zeros(len(X), dtype=np.float64)
+        for k, grade in enumerate(self.grades):
+            total += chances[:, k] * grade
+        return total
+
+    def truncate(self, iterations: int) -> ExpectedGrade:
+        """The ranker of the first iterations (one tree a class each)."""
+        return ExpectedGrade([e.truncate(iterations) for e in self.ensembles], self.grades, training=self.training)
+
+    def _payload(self) -> dict[str, Any]:
+        return {
+            "grades": self.grades.tolist(),
+            "ensembles": [ensemble._payload() for ensemble in self.ensembles],
+        }
+
+    @classmethod
+    def _from_payload(
+        cls, payload: Mapping[str, Any], feature_names: Sequence[str], training: Mapping[str, Any]
+    ) -> Self:
+        ensembles = [TreeEnsemble._from_payload(part, feature_names, {}) for part in payload["ensembles"]]
+        return cls(ensembles, payload["grades"], training=training)

@@ -1,0 +1,306 @@
+"""The loops of the λ constructions.
+
+Every pairwise construction is a choice of three things: which pairs act, what a pair weighs, and the force between its
+documents. Rows of weights are filled as in the kernel of :class:`Lambda`; sums are in double precision, as a few pairs
+may carry all the weight.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradrank.measures.average_precision import ap_prepare, ap_row
+from gradrank.measures.base import STATE_ROWS
+from gradrank.measures.bpref import bpref_prepare, bpref_row
+from gradrank.measures.err import err_prepare, err_row
+from gradrank.measures.kendall import kendall_prepare, kendall_row
+from gradrank.measures.position import position_prepare, position_row
+from gradrank.measures.reciprocal_rank import rr_prepare, rr_row
+from gradrank.objectives.kernels.lambda_kernel import NORM_DEVIATION, NORM_LOG
+from gradrank.ranking import order_list
+from gradrank.runtime.kernels import njit
+
+# Which pairs act: all, those in the wrong order, rank neighbours, a document with the one at its ideal place, a
+# document with the one whose swap changes most.
+ALL, MISRANKED, NEIGHBOURS, IDEAL, BEST = range(5)
+# What a pair weighs: |ΔM|, |ΔM| with a lower bound, 1.
+DELTA, FLOORED, UNIT = range(3)
+# The force: of the pair costs, constant on misranked pairs, a spring's, the inverse of the scores' distance.
+RANKNET_FORCE, SIGMOID_FORCE, PRINTED_FORCE, STEP_FORCE, SPRING_FORCE, GAP_FORCE = range(6)
+# Changes of a measure that are equal on paper differ in their last bits.
+_SAME = 1e-9
+
+
+@njit(cache=True, nogil=True)
+def _swap_prepare(  # type: ignore[no-untyped-def]
+    n, order, rank, gain, weight, norm, depth, option, state,
+    position, average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref,
+):  # fmt: skip
+    if position is not None:
+        position_prepare(n, order, rank, gain, weight, norm, depth, option, state)
+    elif average_precision is not None:
+        ap_prepare(n, order, rank, gain, weight, norm, depth, option, state)
+    elif reciprocal_rank is not None:
+        rr_prepare(n, order, rank, gain, weight, norm, depth, option, state)
+    elif expected_reciprocal_rank is not None:
+        err_prepare(n, order, rank, gain, weight, norm, depth, option, state)
+    elif kendall is not None:
+        kendall_prepare(n, order, rank, gain, weight, norm, depth, option, state)
+    elif bpref is not None:
+        bpref_prepare(n, order, rank, gain, weight, norm, depth, option, state)
+
+
+@njit(cache=True, nogil=True)
+def _swap_row(  # type: ignore[no-untyped-def]
+    i, low, high, n, order, rank, gain, norm, option, state, out,
+    position, average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref,
+):  # fmt: skip
+    if position is not None:
+        position_row(i, low, high, n, order, rank, gain, norm, option, state, out)
+    elif average_precision is not None:
+        ap_row(i, low, high, n, order, rank, gain, norm, option, state, out)
+    elif reciprocal_rank is not None:
+        rr_row(i, low, high, n, order, rank, gain, norm, option, state, out)
+    elif expected_reciprocal_rank is not None:
+        err_row(i, low, high, n, order, rank, gain, norm, option, state, out)
+    elif kendall is not None:
+        kendall_row(i, low, high, n, order, rank, gain, norm, option, state, out)
+    elif bpref is not None:
+        bpref_row(i, low, high, n, order, rank, gain, norm, option, state, out)
+
+
+@njit(cache=True, nogil=True)
+def _stand(n, score, shuffle, run_end, limit, shuffled, order, rank, place, at_place, ideal):  # type: ignore[no-untyped-def]
+    """How the documents of a query stand: order and rank; place = rank among the judged documents (−1: not judged),
+    who stands at each place, and the place of each document in the ideal order that keeps documents of equal gain as
+    they stand."""
+    for i in range(n):
+        shuffled[i] = score[shuffle[i]]
+    order_list(shuffled[:n], order)
+    judged = 0
+    for r in range(n):
+        i = shuffle[order[r]]
+        order[r] = i
+        rank[i] = r
+        place[i] = -1
+        ideal[i] = -1
+        if limit[i] > 0:
+            place[i] = judged
+            at_place[judged] = i
+            judged += 1
+    # Documents are laid out by gain: a run of equal gains is filled in the order in which its members stand.
+    first = 0
+    while first < judged:
+        end = run_end[first]
+        following = first
+        for p in range(judged):
+            i = at_place[p]
+            if first <= i < end:
+                ideal[i] = following
+                following += 1
+        first = end
+
+
+@njit(cache=True, nogil=True)
+def _better(size, partner, best, holder, rank):  # type: ignore[no-untyped-def]
+    """Whether a pair's weight beats the best so far; nearly equal ones go by the higher rank of the partner."""
+    if size <= 0.0 or size < best * (1.0 - _SAME):
+        return False
+    return size > best * (1.0 + _SAME) or rank[partner] < rank[holder]
+
+
+@njit(cache=True, nogil=True)
+def _find_best(low, high, i, weights, rank, best, partner):  # type: ignore[no-untyped-def]
+    """Keep for both documents of each pair the partner with the largest weight."""
+    for j in range(low, high):
+        if _better(weights[j], j, best[i], partner[i], rank):
+            best[i] = weights[j]
+            partner[i] = j
+        if _better(weights[j], i, best[j], partner[j], rank):
+            best[j] = weights[j]
+            partner[j] = i
+
+
+@njit(cache=True, nogil=True)
+def _weigh(low, high, kind, floor, weights):  # type: ignore[no-untyped-def]
+    """Turn a row of swap deltas into the weights of the pairs."""
+    for j in range(low, high):
+        size = abs(weights[j])
+        if kind == FLOORED:
+            size = max(size, floor)
+        elif kind == UNIT:
+            size = 1.0
+        weights[j] = size
+
+
+@njit(cache=True, nogil=True)
+def _force(kind, o, misranked, slope, shift, margin):  # type: ignore[no-untyped-def]
+    """Force on a pair with o = s_i − s_j and the derivative −∂force/∂o (0 where there is none to use)."""
+    if kind == RANKNET_FORCE:
+        p = 1.0 / (1.0 + np.exp(slope * o))
+        return slope * p, slope * slope * p * (1.0 - p)
+    if kind == SIGMOID_FORCE:
+        t = 1.0 / (1.0 + np.exp(-o - shift))
+        return t * (1.0 - t), t * (1.0 - t) * (2.0 * t - 1.0)
+    if kind == PRINTED_FORCE:
+        return max(-o, 0.0) + np.log1p(np.exp(-abs(o))), 1.0 / (1.0 + np.exp(o))
+    if kind == SPRING_FORCE:
+        return (margin - o, 1.0) if o < margin else (0.0, 0.0)
+    if kind == GAP_FORCE:
+        return 1.0 / (abs(o) + margin), 0.0
+    return (1.0 if misranked else 0.0), 0.0
+
+
+@njit(cache=True, nogil=True)
+def construction_block(  # type: ignore[no-untyped-def]
+    first, end, indptr, scores, layout, run_end, limit, shuffle, gain, weight, norm, depth, active, query_weight,
+    option, select, weigh, force, slope, shift, floor, margin, reach, normalise, lambdas_out, rhos_out, pairs,
+    position, average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref,
+):  # fmt: skip
+    """λ and ρ of the queries first…end; the last arguments are one of lambda_kernel.FAMILIES."""
+    longest = 2
+    for q in range(first, end):
+        longest = max(longest, indptr[q + 1] - indptr[q])
+    score = np.empty(longest)
+    shuffled = np.empty(longest)
+    order = np.empty(longest, np.int64)
+    rank = np.empty(longest, np.int64)
+    place = np.empty(longest, np.int64)
+    at_place = np.empty(longest, np.int64)
+    ideal = np.empty(longest, np.int64)
+    partner = np.empty(longest, np.int64)
+    best = np.empty(longest)
+    weights = np.empty(longest)
+    lambdas = np.empty(longest)
+    rhos = np.empty(longest)
+    state = np.zeros((STATE_ROWS, longest + 2))
+    for q in range(first, end):
+        start = indptr[q]
+        n = indptr[q + 1] - start
+        if n < 2 or not active[q]:
+            continue  # nothing to order; the output starts at 0
+        own_gain = gain[start : start + n]
+        own_weight = weight[start : start + n] if len(weight) else weight
+        ends = run_end[start : start + n]
+        limits = limit[start : start + n]
+        for i in range(n):
+            score[i] = scores[layout[start + i]]
+            lambdas[i] = 0.0
+            rhos[i] = 0.0
+            best[i] = 0.0
+            partner[i] = i
+        own_shuffle = shuffle[start : start + n]
+        _stand(n, score, own_shuffle, ends, limits, shuffled, order, rank, place, at_place, ideal)
+        _swap_prepare(n, order, rank, own_gain, own_weight, norm[q], depth[q], option, state, position,
+                      average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref)  # fmt: skip
+        least = floor / norm[q]
+        if select == BEST:
+            for i in range(n):
+                low = ends[i]
+                high = limits[i]
+                if low < high:
+                    _swap_row(i, low, high, n, order, rank, own_gain, norm[q], option, state, weights, position,
+                              average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref)  # fmt: skip
+                    _weigh(low, high, weigh, least, weights)
+                    _find_best(low, high, i, weights, rank, best, partner)
+        total = 0.0
+        for i in range(n):
+            low = ends[i]
+            high = limits[i]
+            if low >= high:
+                continue
+            _swap_row(i, low, high, n, order, rank, own_gain, norm[q], option, state, weights, position,
+                      average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref)  # fmt: skip
+            _weigh(low, high, weigh, least, weights)
+            for j in range(low, high):
+                acts = True
+                if select == MISRANKED:
+                    acts = rank[i] > rank[j]
+                elif select == NEIGHBOURS:
+                    acts = abs(place[i] - place[j]) <= reach
+                elif select == IDEAL:
+                    acts = place[j] == ideal[i] or place[i] == ideal[j]
+                elif select == BEST:
+                    acts = partner[i] == j or partner[j] == i
+                if not acts:
+                    continue
+                pull, bend = _force(force, score[i] - score[j], rank[i] > rank[j], slope, shift, margin)
+                pull *= weights[j]
+                bend *= weights[j]
+                lambdas[i] += pull
+                lambdas[j] -= pull
+                rhos[i] += bend
+                rhos[j] += bend
+                total += pull
+                pairs[q] += pull != 0.0
+        scale = query_weight[q]
+        if normalise == NORM_LOG and total > 0.0:
+            scale *= np.log2(1.0 + 2.0 * total) / (2.0 * total)
+        elif normalise == NORM_DEVIATION:
+            squares = 0.0
+            for i in range(n):
+                squares += lambdas[i] * lambdas[i]
+            if squares > 0.0:
+                scale /= np.sqrt(squares / n)
+        for i in range(n):
+            lambdas_out[layout[start + i]] = lambdas[i] * scale
+            rhos_out[layout[start + i]] = rhos[i] * scale
+
+
+@njit(cache=True, nogil=True)
+def standing_block(  # type: ignore[no-untyped-def]
+    first, end, indptr, scores, layout, run_end, limit, shuffle, active, order_out, rank_out, target_out,
+):  # fmt: skip
+    """Order and ranks of the queries first…end, and the rank to which each document would have to move (its own: none).
+
+    All in the documents' layout; ``order_out`` holds places of the layout."""
+    longest = 1
+    for q in range(first, end):
+        longest = max(longest, indptr[q + 1] - indptr[q])
+    score = np.empty(longest)
+    shuffled = np.empty(longest)
+    order = np.empty(longest, np.int64)
+    rank = np.empty(longest, np.int64)
+    place = np.empty(longest, np.int64)
+    at_place = np.empty(longest, np.int64)
+    ideal = np.empty(longest, np.int64)
+    for q in range(first, end):
+        start = indptr[q]
+        stop = indptr[q + 1]
+        n = stop - start
+        for i in range(n):
+            score[i] = scores[layout[start + i]]
+        _stand(n, score, shuffle[start:stop], run_end[start:stop], limit[start:stop], shuffled, order, rank, place,
+               at_place, ideal)  # fmt: skip
+        for i in range(n):
+            order_out[start + i] = start + order[i]
+            rank_out[start + i] = rank[i]
+            target_out[start + i] = rank[i]
+            if active[q] and ideal[i] >= 0:
+                target_out[start + i] = rank[at_place[ideal[i]]]
+
+
+@njit(cache=True, nogil=True)
+def fill_trials(  # type: ignore[no-untyped-def]
+    movers, query, indptr, order, rank, target, gain, weight, trial_indptr, trial_order, trial_gain, trial_weight,
+):  # fmt: skip
+    """One list for each document that moves: the query's documents with this one taken out and put in at its target."""
+    for t in range(len(movers)):
+        mover = movers[t]
+        start = indptr[query[t]]
+        n = indptr[query[t] + 1] - start
+        base = trial_indptr[t]
+        for i in range(n):
+            trial_gain[base + i] = gain[start + i]
+        if len(weight):
+            for r in range(n):
+                trial_weight[base + r] = weight[start + r]
+        source = 0
+        for r in range(n):
+            if r == target[mover]:
+                trial_order[base + r] = base + mover - start
+                continue
+            if source == rank[mover]:
+                source += 1
+            trial_order[base + r] = base + order[start + source] - start
+            source += 1

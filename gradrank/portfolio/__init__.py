@@ -1,1 +1,0 @@
-"""Several rankers for one task: a budgeted portfolio, and the adaptation of a ranker to another domain."""

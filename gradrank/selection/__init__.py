@@ -1,0 +1,1 @@
+"""Training in order to choose: sweeps over weights, automatic portfolios, adaptation to another domain."""

@@ -1,0 +1,203 @@
+"""Adapting rankers of another domain: is a base better adapted than left alone, forgotten, or interpolated?
+
+Wu, Burges, Svore, Gao (2009), section 5.5: rankers trained on much data of another market, little data of the own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.combine import search_weights
+from gradrank.data.ranking_data import RankingData
+from gradrank.data.splits import letor_rotation
+from gradrank.errors import DataError
+from gradrank.evaluation.compare import ComparisonRow, compare
+from gradrank.evaluation.evaluate import Evaluation, evaluate
+from gradrank.evaluation.tables import Column, Table
+from gradrank.learners.trees.lambdamart import LambdaMART, LambdaSMART
+from gradrank.measures import NDCG, AnyMeasure
+from gradrank.models.ranker import Ranker
+from gradrank.models.registry import under_names_of
+
+OWN = "own data"
+INTERPOLATION = "interpolation"
+Said = Callable[[str], None]
+
+# The paper's 20 leaves go with its 3,724 queries; fewer queries support fewer.
+_MOST_LEAVES, _FEWEST_LEAVES = 20, 4
+_MANY_QUERIES = 1000
+
+
+def sensible_parameters(data: RankingData) -> dict[str, Any]:
+    """Parameters of the trees for so much training data: the paper's for thousands of queries, careful ones for few.
+
+    >>> from gradrank.data.artificial import make_data
+    >>> sensible_parameters(make_data(60, n_docs=10, n_features=3))
+    {'trees': 500, 'early_stopping': 100, 'leaves': 4, 'rate': 0.05, 'min_docs': 5}
+    """
+    leaves = int(np.clip(round(np.sqrt(data.n_queries) / 3), _FEWEST_LEAVES, _MOST_LEAVES))
+    return {
+        "trees": 500,
+        "early_stopping": 100,
+        "leaves": leaves,
+        "rate": 0.1 if data.n_queries >= _MANY_QUERIES else 0.05,
+        "min_docs": int(np.clip(data.n_docs // 500, 5, 50)),
+    }
+
+
+def adapted(base: str) -> str:
+    """Name of a base after adaptation.
+
+    >>> adapted("english")
+    'english, adapted'
+    """
+    return f"{base}, adapted"
+
+
+@dataclass(frozen=True, eq=False)
+class Adaptation:
+    """Every way to use the bases, evaluated on the same test queries: each query is tested once."""
+
+    evaluation: Evaluation
+    bases: tuple[str, ...]
+    trees: Mapping[str, tuple[int, ...]]
+    """Trees of each trained model in every fold."""
+    weights: tuple[tuple[float, ...], ...]
+    """Of the interpolation in every fold: the bases, then the model of the own data."""
+
+    def table(self) -> Table:
+        """Means of all systems (the paper's tables 4 and 5)."""
+        return self.evaluation.table()
+
+    def rows(self) -> list[tuple[str, ComparisonRow]]:
+        """Each adapted base against the base, the model of the own data and the interpolation; with the name of what
+        it is compared with."""
+        found = []
+        for base in self.bases:
+            for other in (base, OWN, INTERPOLATION):
+                pair = {name: self.evaluation.values[name] for name in (other, adapted(base))}
+                two = Evaluation(self.evaluation.qids, self.evaluation.measures, pair, self.evaluation.facts)
+                found += [(other, row) for row in compare(two, correction=None).rows]
+        return found
+
+    def comparison(self) -> Table:
+        """Those comparisons as a table."""
+        columns = (Column("system"), Column("against"), Column("measure"), Column("mean", "number"),
+                   Column("difference", "signed"), Column("interval", "interval"), Column("p", "p"),
+                   Column("verdict"))  # fmt: skip
+        rows = tuple(
+            (row.system, other, str(row.measure), row.mean, row.test.difference, (row.test.low, row.test.high),
+             row.test.p, row.verdict)
+            for other, row in self.rows()
+        )  # fmt: skip
+        return Table(columns, rows, "paired t-test over queries")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Means, comparisons, trees and weights as plain values."""
+        return {
+            **self.evaluation.to_dict(),
+            "comparisons": self.comparison().records(),
+            "trees": {name: list(counts) for name, counts in self.trees.items()},
+            "interpolation_weights": [list(weights) for weights in self.weights],
+        }
+
+
+def compare_adaptation(
+    bases: Mapping[str, Ranker],
+    data: RankingData,
+    objective: str | None = None,
+    *,
+    measures: Sequence[AnyMeasure] = (NDCG(10), NDCG(3), NDCG(1)),
+    folds: int = 5,
+    seed: int = 0,
+    threads: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    say: Said | None = None,
+) -> Adaptation:
+    """Compare each base alone, a model of the own data alone (LambdaMART), each base adapted (LambdaSMART), and all
+    bases and the own model interpolated (Powell's method on validation data), on the same folds.
+
+    Queries are dealt out into ``folds`` parts at random; each fold trains on all parts but two, chooses the number of
+    trees and the interpolation weights on one, and tests on the other. ``parameters`` change those of
+    :func:`sensible_parameters`. Bases find their features by name; one that misses some is a ModelError.
+
+    >>> from gradrank.data.artificial import make_data
+    >>> from gradrank.models.linear import LinearRanker
+    >>> data = make_data(60, n_docs=10, n_features=3, seed=1)
+    >>> result = compare_adaptation({"base": LinearRanker([1.0, 0.0, 0.0])}, data, folds=3, parameters={"trees": 10})
+    >>> result.evaluation.systems
+    ('base', 'own data', 'base, adapted', 'interpolation')
+    """
+    if not bases:
+        raise DataError("there is no base to adapt")
+    clash = {OWN, INTERPOLATION} & set(bases)
+    if clash:
+        raise DataError(f"a base is named {clash.pop()!r}, which names another system here")
+    if not 3 <= folds <= data.n_queries:
+        raise DataError(f"folds is {folds}, expected 3 to {data.n_queries}, the number of queries")
+    say = say or (lambda _: None)
+    fitted = {name: under_names_of(base, data) for name, base in bases.items()}
+    names = [*bases, OWN, *map(adapted, bases), INTERPOLATION]
+    columns = {name: np.empty(data.n_docs) for name in names}
+    for name, base in fitted.items():
+        columns[name] = base.score(data, threads=threads)
+    trees: dict[str, list[int]] = {name: [] for name in (OWN, *map(adapted, bases))}
+    weights: list[tuple[float, ...]] = []
+    parts = np.array_split(np.random.default_rng(seed).permutation(data.n_queries), folds)
+    for number, (train_parts, valid_part, test_part) in enumerate(letor_rotation(folds), 1):
+        train = data.take_queries(np.sort(np.concatenate([parts[part] for part in train_parts])))
+        valid, test = (data.take_queries(np.sort(parts[part])) for part in (valid_part, test_part))
+        options = {**sensible_parameters(train), "seed": seed, "threads": threads, **(parameters or {})}
+        rows = _rows(data, np.sort(parts[test_part]))
+        rankers: dict[str, Ranker] = {}
+        learners = {OWN: LambdaMART(objective, **options)}
+        learners |= {adapted(name): LambdaSMART(objective, base=base, **options) for name, base in fitted.items()}
+        for name, learner in learners.items():
+            rankers[name] = learner.fit(train, valid=valid).ranker_
+            if learner.boosted_.interrupted:
+                raise KeyboardInterrupt
+            trees[name].append(learner.boosted_.best)
+            columns[name][rows] = rankers[name].score(test, threads=threads)
+            say(f"fold {number} of {folds}: {name}, {learner.boosted_.best} trees")
+        mixed = [*fitted.values(), rankers[OWN]]
+        found = search_weights(
+            [ranker.score(valid, threads=threads) for ranker in mixed], valid, learners[OWN]._measure(), method="powell"
+        )
+        weights.append(found.weights)
+        columns[INTERPOLATION][rows] = sum(
+            weight * ranker.score(test, threads=threads) for weight, ranker in zip(found.weights, mixed, strict=True)
+        )
+    evaluation = evaluate(data, columns, measures, threads=threads)
+    return Adaptation(evaluation, tuple(bases), {name: tuple(counts) for name, counts in trees.items()}, tuple(weights))
+
+
+def adapt(
+    base: Ranker,
+    data: RankingData,
+    objective: str | None = None,
+    *,
+    trees: int,
+    seed: int = 0,
+    threads: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> Ranker:
+    """The base adapted to all of the data with a given number of trees, such as the folds' median.
+
+    >>> from gradrank.data.artificial import make_data
+    >>> from gradrank.models.linear import LinearRanker
+    >>> data = make_data(30, n_docs=10, n_features=3, seed=1)
+    >>> adapt(LinearRanker([1.0, 0.0, 0.0]), data, trees=3)
+    WeightedSum(3 features)
+    """
+    options = {**sensible_parameters(data), **(parameters or {}), "trees": trees, "early_stopping": None}
+    learner = LambdaSMART(objective, base=base, seed=seed, threads=threads, **options)
+    return learner.fit(data).ranker_
+
+
+def _rows(data: RankingData, queries: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([np.arange(data.indptr[q], data.indptr[q + 1]) for q in queries.tolist()])

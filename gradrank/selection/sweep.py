@@ -1,0 +1,242 @@
+"""Training one learner with several weights of the lower tiers, and choosing among the models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.errors import DataError, TrainingError
+from gradrank.evaluation.compare import Comparison, TestName, compare
+from gradrank.evaluation.evaluate import Evaluation, evaluate
+from gradrank.evaluation.tables import Column, Table
+from gradrank.learners.base.checkpoint import fingerprint
+from gradrank.learners.base.estimator import RankingEstimator
+from gradrank.measures import Graded, Measure
+from gradrank.models.ranker import Ranker, plain
+from gradrank.models.registry import load_ranker
+from gradrank.objectives import Objective, Tiered, parse_objective
+from gradrank.selection.choice import Choice, choose
+
+WEIGHTS = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5)
+"""The weights of Svore et al. (2011, §6.1)."""
+# Parameters that do not change what is learned.
+_NO_MATTER = ("threads", "checkpoint", "checkpoint_every", "callbacks", "warm_start", "diagnostics")
+
+Fit = Callable[[str, RankingEstimator], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """The models of a sweep, the first one without the lower tiers, and the one that was chosen."""
+
+    weights: Mapping[str, float]
+    """By name of the model."""
+    rankers: Mapping[str, Ranker]
+    evaluations: Mapping[str, Evaluation]
+    """``valid``, on which the choice was made, and ``test`` if it was given."""
+    choice: Choice
+    test: TestName = "t"
+
+    @property
+    def ranker(self) -> Ranker:
+        """The chosen model."""
+        return self.rankers[self.choice.system]
+
+    def comparison(self, data: str = "valid") -> Comparison | None:
+        """Every model against the one with weight 0, not corrected for their number; None if there is no other."""
+        if len(self.rankers) < 2:
+            return None
+        evaluation = self.evaluations[data]
+        return compare(evaluation, self.choice.baseline, test=self.test, level=self.choice.level, correction=None)
+
+    def efficient(self, data: str = "valid") -> list[str]:
+        """Models that no other beats on one measure without losing on another, by means."""
+        evaluation = self.evaluations[data]
+        means = np.array([[evaluation.summary(name, m).mean for m in evaluation.measures] for name in self.rankers])
+        return [
+            name
+            for name, own in zip(self.rankers, means, strict=True)
+            if not ((means >= own).all(axis=1) & (means > own).any(axis=1)).any()
+        ]
+
+    def table(self, data: str = "valid") -> Table:
+        """One row a model: means, differences from weight 0 with p-values, and what was decided."""
+        evaluation = self.evaluations[data]
+        comparison = self.comparison(data)
+        rows_of = {(row.system, row.measure): row for row in comparison.rows} if comparison else {}
+        columns = [Column("weight", "text"), Column("steps", "count")]
+        for measure in evaluation.measures:
+            columns += [Column(str(measure), "number"), Column(f"Δ {measure}", "signed"), Column(f"p {measure}", "p")]
+        columns += [Column("efficient"), Column("chosen")]
+        efficient = self.efficient(data)
+        rows = []
+        for name, weight in self.weights.items():
+            cells: list[Any] = [f"{weight:.10g}", self.rankers[name].training.get("best")]
+            for measure in evaluation.measures:
+                row = rows_of.get((name, measure))
+                cells += [evaluation.summary(name, measure).mean]
+                cells += [None, None] if row is None else [row.test.difference, row.test.p]
+            cells += ["yes" if name in efficient else "", "chosen" if name == self.choice.system else ""]
+            rows.append(tuple(cells))
+        title = f"{data}: {len(evaluation.qids):,} queries; Δ and p against weight 0, not corrected for many tests"
+        return Table(tuple(columns), tuple(rows), title)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but models and values per query, as plain Python values."""
+        comparisons = {name: self.comparison(name) for name in self.evaluations}
+        return {
+            "weights": dict(self.weights),
+            "steps": {name: ranker.training.get("best") for name, ranker in self.rankers.items()},
+            "choice": self.choice.to_dict(),
+            "data": {
+                name: {
+                    "means": evaluation.means(),
+                    "efficient": self.efficient(name),
+                    "comparison": None if (found := comparisons[name]) is None else found.to_dict(),
+                }
+                for name, evaluation in self.evaluations.items()
+            },
+        }
+
+
+def sweep(
+    learner: RankingEstimator,
+    train: RankingData,
+    valid: RankingData,
+    weights: Sequence[float] = WEIGHTS,
+    *,
+    test_data: RankingData | None = None,
+    measures: Sequence[Measure] | Graded | None = None,
+    level: float = 0.05,
+    margin: float | None = None,
+    test: TestName = "t",
+    folder: str | Path | None = None,
+    fit: Fit | None = None,
+) -> Sweep:
+    """Train a graded objective with several weights of its lower tiers, weight 0 among them, and choose (see choose).
+
+    ``learner`` is a template whose objective is a :class:`Tiered`; a weight is the share of all lower tiers together,
+    which keep their proportions. ``measures`` decide, the trusted one first; the learner's unless given. ``valid``
+    chooses the number of steps and the weight, ``test_data`` is only looked at. With a ``folder`` finished models are
+    kept there, so that a sweep that was killed goes on, and further weights can be added. ``fit`` stands in for
+    ``learner.fit(train, valid=valid)``, e.g. to show progress.
+
+    >>> from gradrank.data.artificial import make_splits
+    >>> from gradrank.learners import LambdaMART
+    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1, clicks=True)
+    >>> learner = LambdaMART("Tiered(NDCG@3, CNDCG@3)", trees=10, min_docs=5)
+    >>> found = sweep(learner, data["train"], data["vali"], [0.2, 0.5])
+    >>> list(found.rankers), found.ranker is found.rankers[found.choice.system]
+    (['w=0', 'w=0.2', 'w=0.5'], True)
+    """
+    objective = graded_objective(learner)
+    grid = checked_weights(weights)
+    folder = None if folder is None else _made_folder(Path(folder))
+    decisive = learner._measure() if measures is None else measures
+    parts = tuple(decisive.parts if isinstance(decisive, Graded) else (decisive,) if isinstance(decisive, Measure)
+                  else decisive)  # fmt: skip
+    rankers: dict[str, Ranker] = {}
+    for weight in grid:
+        name = f"w={weight:.10g}"
+        member = clone(learner).set_params(objective=reweighted(objective, weight), measure=learner._measure())
+        rankers[name] = _trained(member, name, train, valid, folder, fit)
+    sets = {"valid": valid} if test_data is None else {"valid": valid, "test": test_data}
+    evaluations = {name: evaluate(data, rankers, parts) for name, data in sets.items()}
+    choice = choose(evaluations["valid"], parts, level=level, margin=margin, test=test)
+    return Sweep(dict(zip(rankers, grid, strict=True)), rankers, evaluations, choice, test)
+
+
+def _made_folder(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot be made into a folder: {error.strerror}", path=path) from None
+    return path
+
+
+def checked_weights(weights: Sequence[float]) -> tuple[float, ...]:
+    """The weights in rising order, each once, 0 among them.
+
+    >>> checked_weights([0.5, 0.1, 0.5])
+    (0.0, 0.1, 0.5)
+    """
+    for weight in weights:
+        if not 0.0 <= weight <= 1.0:
+            raise TrainingError(f"a weight is {weight!r}, expected a number from 0 to 1")
+    return tuple(sorted({0.0, *(float(weight) for weight in weights)}))
+
+
+def graded_objective(learner: RankingEstimator) -> Tiered:
+    """The graded objective of a learner; another is an error."""
+    found: Objective | str | None = learner._objective()
+    objective = parse_objective(found) if isinstance(found, str) else found
+    if not isinstance(objective, Tiered):
+        raise TrainingError(f"the objective is {objective}, expected tiers: Tiered(NDCG, CNDCG(label=clicks))")
+    return objective
+
+
+def reweighted(objective: Tiered, weight: float) -> Tiered:
+    """The objective with another share of all lower tiers together, which keep their proportions.
+
+    >>> from gradrank.objectives import parse_objective
+    >>> three = parse_objective("Tiered(NDCG, CNDCG, NDCG(label=fresh), weights=[0.7, 0.2, 0.1])")
+    >>> [round(share, 3) for share in reweighted(three, 0.6).weights]
+    [0.4, 0.4, 0.2]
+    """
+    lower = np.asarray(objective.weights[1:])
+    if lower.sum() == 0.0:
+        lower = np.ones(len(lower))
+    # In this order a single lower tier gets exactly the weight.
+    shares = (weight * (lower / lower.sum())).tolist()
+    return replace(objective, weights=(1.0 - weight, *shares))
+
+
+def _trained(
+    learner: RankingEstimator, name: str, train: RankingData, valid: RankingData, folder: Path | None, fit: Fit | None
+) -> Ranker:
+    """The model of a member: the one in the folder, or a newly trained one, which is put there."""
+    run = _run_facts(learner, train, valid)
+    path = None if folder is None else folder / f"{name}.json"
+    if path is not None and path.exists():
+        ranker = load_ranker(path)
+        kept = ranker.training.get("sweep", {})
+        differing = [key for key in sorted({*run, *kept}) if kept.get(key) != run.get(key)]
+        if differing:
+            raise TrainingError(
+                f"{path}: belongs to another sweep ({', '.join(differing)} differ); delete it or choose another folder"
+            )
+        return ranker
+    state = None
+    if path is not None and "checkpoint" in learner.get_params(deep=False):
+        state = path.with_name(path.name + ".checkpoint")
+        learner.set_params(checkpoint=state)
+    if fit is None:
+        learner.fit(train, valid=valid)
+    else:
+        fit(name, learner)
+    if learner.ranker_.training.get("interrupted"):
+        raise KeyboardInterrupt
+    if path is not None:
+        learner.ranker_.remember(sweep=run)
+        learner.ranker_.save(path)
+        if state is not None:
+            state.unlink(missing_ok=True)
+    return learner.ranker_
+
+
+def _run_facts(learner: RankingEstimator, train: RankingData, valid: RankingData) -> dict[str, Any]:
+    """What must be the same for a finished model to be taken as it is."""
+    facts: dict[str, Any] = {
+        name: value for name, value in learner.get_params(deep=False).items() if name not in _NO_MATTER
+    }
+    if isinstance(facts.get("base"), Ranker):
+        facts["base"] = fingerprint(np.asarray(facts["base"].score(train)))
+    facts["data"] = [fingerprint(data.X, *data.labels.values()) for data in (train, valid)]
+    found: dict[str, Any] = plain(facts)
+    return found

@@ -1,0 +1,91 @@
+"""Copies and the way back."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from gradrank.errors import DataError
+from gradrank.labeling.project.backup import backup, backup_folder, in_use, restore
+from gradrank.labeling.project.store import Store
+
+
+def test_a_copy_holds_what_was_there(project: Store, tmp_path: Path) -> None:
+    copy = backup(project, tmp_path / "copy.db")
+    with Store(copy) as other:
+        assert other.read().execute("SELECT count(*) FROM assignment").fetchone() == (2,)
+    assert copy.stat().st_mode & 0o777 == 0o600
+    # One file, nothing beside it.
+    assert list(tmp_path.glob("copy.db*")) == [copy]
+
+
+def test_old_copies_are_removed(project: Store) -> None:
+    now = [0.0]
+    project.clock = lambda: now[0]
+    copies = []
+    for hour in range(5):
+        now[0] = 3600.0 * hour
+        copies.append(backup(project, keep=3))
+    assert sorted(backup_folder(project.path).iterdir()) == copies[2:]
+
+
+def test_a_copy_made_while_others_write_is_whole(project: Store, tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    def write() -> None:
+        number = 0
+        while not stop.is_set():
+            with project.write() as connection:
+                for part in ("a", "b"):
+                    connection.execute("INSERT INTO setting VALUES (?, '')", (f"{part} {number}",))
+            number += 1
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        copies = [backup(project, tmp_path / f"copy{number}.db") for number in range(3)]
+    finally:
+        stop.set()
+        thread.join()
+    for copy in copies:
+        with Store(copy) as other:
+            other.check()
+            counts = [
+                other.read().execute("SELECT count(*) FROM setting WHERE name LIKE ?", (f"{part} %",)).fetchone()
+                for part in ("a", "b")
+            ]
+        assert counts[0] == counts[1]
+
+
+def test_restoring_brings_the_copy_back_and_keeps_the_other(project: Store, tmp_path: Path) -> None:
+    copy = backup(project, tmp_path / "copy.db")
+    before = copy.read_bytes()
+    project.set_setting("title", "Later")
+    project.close()
+    aside = restore(copy, project.path)
+    assert aside is not None
+    assert copy.read_bytes() == before
+    with Store(project.path) as back, Store(aside) as replaced:
+        assert (back.setting("title"), replaced.setting("title")) == ("Test", "Later")
+
+
+def test_a_damaged_project_can_be_replaced_but_not_replace(project: Store, tmp_path: Path) -> None:
+    copy = backup(project, tmp_path / "copy.db")
+    project.close()
+    project.path.write_bytes(b"rubbish")
+    with pytest.raises(DataError, match=r"project0\.db: (is not|cannot be read as) a labeling project"):
+        restore(project.path, tmp_path / "another.db")
+    assert not (tmp_path / "another.db").exists()
+    assert project.path.read_bytes() == b"rubbish"
+    restore(copy, project.path)
+    with Store(project.path) as back:
+        assert back.setting("title") == "Test"
+
+
+def test_a_project_in_use_is_not_replaced(project: Store, tmp_path: Path) -> None:
+    copy = backup(project, tmp_path / "copy.db")
+    with in_use(project.path), pytest.raises(DataError, match="is being served"):
+        restore(copy, project.path)
+    restore(copy, project.path)

@@ -1,0 +1,447 @@
+"""Boosted trees: the definition step by step, model choice, interruption, continuation, wrong input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradrank.data import RankingData
+from gradrank.data.artificial import make_splits
+from gradrank.errors import GradrankError
+from gradrank.learners import MART, LambdaMART, LambdaSMART, McRank, Step
+from gradrank.measures import NDCG, parse_measure
+from gradrank.models.linear import LinearRanker
+from gradrank.models.registry import load_ranker
+from gradrank.models.trees.ensemble import TreeEnsemble, assign_leaves
+from gradrank.objectives import Lambda, Regression
+
+SPLITS = make_splits(60, n_docs=12, n_features=6, seed=3)
+TRAIN, VALI, TEST = SPLITS["train"], SPLITS["vali"], SPLITS["test"]
+SMALL: dict[str, Any] = {"trees": 12, "leaves": 5, "min_docs": 5, "rate": 0.2, "queries": 1.0}
+
+
+def fitted(**options: Any) -> LambdaMART:
+    return LambdaMART("NDCG@5", **{**SMALL, **options}).fit(TRAIN, valid=VALI)
+
+
+def trees_of(model: LambdaMART) -> TreeEnsemble:
+    assert isinstance(model.ranker_, TreeEnsemble)
+    return model.ranker_
+
+
+# ---------------------------------------------------------------- the definition
+@pytest.mark.parametrize(("split", "step"), [("mse", "newton"), ("newton", "newton"), ("mse", "gradient")])
+def test_every_leaf_value_is_the_step_rule_of_the_current_lambdas(split: str, step: str) -> None:
+    objective = Lambda(NDCG(), normalise="deviation" if step == "gradient" else "none")
+    model = LambdaMART(objective, split=split, step=step, **SMALL).fit(TRAIN)  # type: ignore[arg-type]
+    scores = np.zeros(TRAIN.n_docs)
+    for tree in trees_of(model).trees:
+        gradients = objective.bind(TRAIN).gradients(scores)
+        leaf = assign_leaves(tree, TRAIN.X)
+        for number in range(tree.n_leaves):
+            lambdas, rhos = (a[leaf == number].astype(float) for a in (gradients.lambdas, gradients.rhos))
+            expected = lambdas.sum() / rhos.sum() if step == "newton" else lambdas[rhos > 0].mean()
+            np.testing.assert_allclose(tree.leaf_value[number], 0.2 * expected, rtol=1e-4)
+        scores += tree.leaf_value[leaf]
+    np.testing.assert_array_equal(model.predict(TRAIN.X), scores)
+
+
+def test_mse_split_is_the_least_squares_tree_of_scikit_learn() -> None:
+    from sklearn.tree import DecisionTreeRegressor
+
+    rng = np.random.default_rng(0)
+    # Few distinct values, so that every cut is a bin boundary for both.
+    features = rng.integers(0, 20, (400, 4)).astype(np.float32)
+    data = RankingData.from_arrays(features, rng.integers(0, 3, 400) + (features[:, 0] > 9), group=np.full(40, 10))
+    model = LambdaMART(
+        Lambda(NDCG()), split="mse", trees=1, leaves=6, min_docs=10, rate=1.0, step="newton", queries=1.0
+    )
+    model.fit(data)
+    lambdas = Lambda(NDCG()).bind(data).gradients(np.zeros(400)).lambdas
+    reference = DecisionTreeRegressor(max_leaf_nodes=6, min_samples_leaf=10, random_state=0).fit(features, lambdas)
+    ours = assign_leaves(trees_of(model).trees[0], features)
+    theirs = reference.apply(features)
+    # The same partition of the documents, whatever the leaves are numbered.
+    assert len(set(zip(ours.tolist(), theirs.tolist(), strict=True))) == 6
+    assert len(set(ours.tolist())) == 6
+
+
+def test_mart_with_one_leaf_a_document_is_regression() -> None:
+    data = RankingData.from_arrays(np.arange(8.0)[:, None], [3, 1, 4, 1, 5, 9, 2, 6], group=[4, 4])
+    model = MART(trees=1, leaves=8, min_docs=1, rate=1.0, queries=1.0, lightgbm={"min_data_in_bin": 1}).fit(data)
+    np.testing.assert_allclose(model.predict(data.X), data.label(), atol=1e-5)
+    half = MART(trees=1, leaves=8, min_docs=1, rate=0.5, queries=1.0, lightgbm={"min_data_in_bin": 1}).fit(data)
+    np.testing.assert_allclose(half.predict(data.X), (data.label() + data.label().mean()) / 2, atol=1e-5)
+
+
+def test_mcrank_probabilities_fit_the_classes() -> None:
+    rng = np.random.default_rng(1)
+    features = rng.integers(0, 3, (300, 1)).astype(np.float32)
+    labels = np.where(rng.random(300) < 0.2, rng.integers(0, 3, 300), features[:, 0])
+    data = RankingData.from_arrays(features, labels, group=np.full(30, 10))
+    model = McRank(trees=60, leaves=3, min_docs=1, rate=0.3, queries=1.0).fit(data)
+    chances = model.ranker_.probabilities(np.array([[0.0], [1.0], [2.0]]))  # type: ignore[attr-defined]
+    for value in range(3):
+        observed = [np.mean(labels[features[:, 0] == value] == grade) for grade in range(3)]
+        np.testing.assert_allclose(chances[value], observed, atol=0.02)
+    expected = chances @ np.arange(3)
+    np.testing.assert_allclose(model.predict(np.array([[0.0], [1.0], [2.0]])), expected, atol=1e-12)
+
+
+def test_learning_beats_the_best_feature() -> None:
+    best_feature = max(NDCG(5).mean(sign * TEST.X[:, f], TEST) for f in range(6) for sign in (1, -1))
+    for learner in (
+        LambdaMART("NDCG@5", trees=60, min_docs=5),
+        MART(trees=60, min_docs=5),
+        McRank(trees=30, min_docs=5),
+    ):
+        learner.fit(TRAIN, valid=VALI)
+        assert NDCG(5).mean(learner.predict(TEST), TEST) > best_feature + 0.02, learner
+
+
+# ---------------------------------------------------------------- model choice
+def test_best_iteration_is_the_best_of_the_curve() -> None:
+    model = fitted(trees=30)
+    curve = model.ranker_.training["curves"]["valid"]["NDCG@5"]
+    assert len(curve) == 30
+    assert trees_of(model).n_trees == int(np.argmax(curve)) + 1
+    np.testing.assert_allclose(NDCG(5).mean(model.predict(VALI), VALI), max(curve), rtol=1e-12)
+    staged = [NDCG(5).mean(trees.score(VALI), VALI) for trees in map(_truncated(model), range(1, 31))]
+    np.testing.assert_allclose(staged, curve, rtol=1e-12)
+
+
+def _truncated(model: LambdaMART) -> Any:
+    everything = TreeEnsemble([tree for (tree,) in model.boosted_.steps], TRAIN.feature_names)
+    return everything.truncate
+
+
+def test_graded_measures_choose_tier_by_tier() -> None:
+    model = fitted(trees=30, measure="Graded(P@1, MAP, tolerance=0.02)")
+    curves = model.ranker_.training["curves"]["valid"]
+    graded = parse_measure("Graded(P@1, MAP, tolerance=0.02)")
+    assert trees_of(model).n_trees == graded.best(np.column_stack([curves["P@1"], curves["MAP"]])) + 1  # type: ignore[union-attr]
+
+
+def test_early_stopping_stops_and_keeps_the_best() -> None:
+    model = fitted(trees=400, early_stopping=5)
+    facts = model.ranker_.training
+    assert facts["grown"] == facts["best"] + 5
+    assert facts["grown"] < 400
+
+
+def test_several_validation_sets_are_recorded_and_the_first_decides() -> None:
+    model = LambdaMART("NDCG@5", train_measure=True, **SMALL).fit(TRAIN, valid={"a": VALI, "b": TEST})
+    curves = model.ranker_.training["curves"]
+    assert list(curves) == ["train", "a", "b"]
+    assert model.ranker_.training["best"] == int(np.argmax(curves["a"]["NDCG@5"])) + 1
+    everything = TreeEnsemble([tree for (tree,) in model.boosted_.steps], TRAIN.feature_names)
+    np.testing.assert_allclose(curves["train"]["NDCG@5"][-1], NDCG(5).mean(everything.score(TRAIN), TRAIN), rtol=1e-12)
+
+
+# ---------------------------------------------------------------- interruption and continuation
+def test_interrupt_keeps_the_best_model_so_far() -> None:
+    def stop(step: Step) -> None:
+        if step.number == 7:
+            raise KeyboardInterrupt
+
+    model = fitted(callbacks=[stop])
+    facts = model.ranker_.training
+    assert facts["interrupted"]
+    assert facts["grown"] == 7
+    assert trees_of(model).n_trees == int(np.argmax(facts["curves"]["valid"]["NDCG@5"])) + 1
+    assert [t.leaf_value.tolist() for t in trees_of(model).trees] == [
+        t.leaf_value.tolist() for t in trees_of(fitted(trees=7)).trees
+    ]
+
+
+def same_model(one: LambdaMART, other: LambdaMART) -> bool:
+    strip = {"seconds", "parameters"}
+    a, b = one.ranker_.to_dict(), other.ranker_.to_dict()
+    for side in (a, b):
+        side["training"] = {key: value for key, value in side["training"].items() if key not in strip}
+    return bool(a == b)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"features": 0.5, "queries": 0.6}, {"quantised": False}], ids=["plain", "sampled", "exact"]
+)
+def test_resumed_run_equals_the_uninterrupted_one(tmp_path: Path, options: dict[str, Any]) -> None:
+    def stop(step: Step) -> None:
+        if step.number == 8:
+            raise RuntimeError("killed")
+
+    path = tmp_path / "state"
+    with pytest.raises(RuntimeError, match="killed"):
+        fitted(checkpoint=path, checkpoint_every=3, callbacks=[stop], **options)
+    assert path.exists()
+    grown: list[int] = []
+    resumed = fitted(checkpoint=path, checkpoint_every=3, callbacks=[lambda step: grown.append(step.number)], **options)
+    assert grown[0] == 7  # six trees were in the checkpoint
+    assert same_model(resumed, fitted(**options))
+
+
+def test_resumed_run_of_other_learners(tmp_path: Path) -> None:
+    base = LinearRanker(np.arange(6.0), feature_names=TRAIN.feature_names)
+    for number, make in enumerate([
+        lambda **o: LambdaSMART("NDCG@5", base=base, **SMALL, **o),
+        lambda **o: MART(**SMALL, **o),
+        lambda **o: McRank(**SMALL, **o),
+    ]):  # fmt: skip
+        path = tmp_path / str(number)
+
+        def stop(step: Step) -> None:
+            if step.number == 5:
+                raise RuntimeError("killed")
+
+        with pytest.raises(RuntimeError, match="killed"):
+            make(checkpoint=path, checkpoint_every=2, callbacks=[stop]).fit(TRAIN, valid=VALI)
+        resumed = make(checkpoint=path, checkpoint_every=2).fit(TRAIN, valid=VALI)
+        assert same_model(resumed, make().fit(TRAIN, valid=VALI))
+
+
+def test_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    fitted(checkpoint=path, checkpoint_every=4)
+    with pytest.raises(GradrankError, match=r"belongs to another run \(leaves differ\)"):
+        fitted(checkpoint=path, leaves=7)
+    with pytest.raises(GradrankError, match=r"belongs to another run \(data differ\)"):
+        LambdaMART("NDCG@5", checkpoint=path, **SMALL).fit(TEST, valid=VALI)
+    path.write_text(path.read_text()[:200])
+    with pytest.raises(GradrankError, match="is not a checkpoint that can be read"):
+        fitted(checkpoint=path)
+
+
+def test_warm_start_goes_on() -> None:
+    model = fitted(trees=5, warm_start=True)
+    model.set_params(trees=12).fit(TRAIN, valid=VALI)
+    assert same_model(model, fitted(trees=12))
+
+
+def test_same_seed_same_model_for_any_number_of_threads() -> None:
+    options: dict[str, Any] = {"features": 0.7, "queries": 0.7, "seed": 5}
+    assert same_model(fitted(threads=1, **options), fitted(threads=2, **options))
+    assert not same_model(fitted(**options), fitted(**{**options, "seed": 6}))
+
+
+# ---------------------------------------------------------------- options
+def test_rows_of_a_query_in_any_order_give_the_same_model_quality() -> None:
+    """Tied scores must not favour the order of the file: sorted by label, nothing would seem left to learn."""
+    order = np.lexsort((-TRAIN.label(), TRAIN.query_of_row()))
+    by_label = RankingData.from_arrays(TRAIN.X[order], TRAIN.label()[order], qid=TRAIN.query_of_row()[order])
+    plain = LambdaMART("NDCG@5", **{**SMALL, "trees": 40}).fit(TRAIN)
+    turned = LambdaMART("NDCG@5", **{**SMALL, "trees": 40}).fit(by_label)
+    difference = NDCG(5).mean(plain.predict(TEST), TEST) - NDCG(5).mean(turned.predict(TEST), TEST)
+    assert abs(difference) < 0.04
+
+
+def test_query_weights_of_zero_leave_queries_out() -> None:
+    weight = (np.arange(TRAIN.n_queries) < 30).astype(float)
+    weighted = LambdaMART("NDCG@5", split="mse", **SMALL).fit(TRAIN.with_weight(weight))
+    scores = np.zeros(TRAIN.n_docs)
+    gradients = weighted._objective().bind(TRAIN.with_weight(weight)).gradients(scores)
+    rows = np.repeat(weight, TRAIN.sizes) == 0
+    assert not gradients.lambdas[rows].any()
+    alone = weighted._objective().bind(TRAIN).gradients(scores)
+    np.testing.assert_array_equal(gradients.lambdas[~rows], alone.lambdas[~rows])
+
+
+def test_monotone_constraint_holds() -> None:
+    model = fitted(trees=40, monotone=(1, 0, 0, 0, 0, -1))
+    grid = np.linspace(-1, 1, 41)
+    rows = np.repeat(TEST.X[:30], 41, axis=0)
+    for feature, sign in ((0, 1), (5, -1)):
+        moved = rows.copy()
+        moved[:, feature] = np.tile(grid, 30)
+        steps = np.diff(model.predict(moved).reshape(30, 41), axis=1)
+        assert (sign * steps >= -1e-9).all()
+        assert (sign * steps > 1e-3).any()
+
+
+def test_missing_constant_and_categorical_features() -> None:
+    rng = np.random.default_rng(2)
+    category = rng.integers(0, 6, TRAIN.n_docs)
+    features = np.column_stack([TRAIN.X, np.ones(TRAIN.n_docs), category]).astype(np.float32)
+    features[rng.random(features.shape) < 0.1] = np.nan
+    labels = (category % 2 == 0) * 2.0
+    data = RankingData.from_arrays(features, labels, group=TRAIN.sizes)
+    model = LambdaMART("NDCG@5", categorical=(7,), trees=10, leaves=4, min_docs=5).fit(data)
+    known = ~np.isnan(features[:, 7])
+    scores = model.predict(features)
+    assert scores[known & (labels == 2)].min() > scores[known & (labels == 0)].max()
+    assert "6" not in {str(f) for tree in trees_of(model).trees for f in tree.split_feature}  # the constant feature
+
+
+def test_unjudged_documents_join_no_pair_but_are_scored() -> None:
+    labels = TRAIN.label().copy()
+    labels[::3] = np.nan
+    model = LambdaMART("NDCG@5", **SMALL).fit(TRAIN.with_label("label", labels), valid=VALI)
+    assert np.isfinite(model.predict(TRAIN)).all()
+
+
+def test_lambdasmart_contains_its_base(tmp_path: Path) -> None:
+    base = LinearRanker(np.arange(6.0), feature_names=TRAIN.feature_names)
+    model = LambdaSMART("NDCG@5", base=base, **SMALL).fit(TRAIN, valid=VALI)
+    model.ranker_.save(tmp_path / "m.json")
+    loaded = load_ranker(tmp_path / "m.json")
+    np.testing.assert_array_equal(loaded.score(TEST), model.predict(TEST))
+    trees = loaded.parts[1][1]  # type: ignore[attr-defined]
+    np.testing.assert_allclose(loaded.score(TEST), base.score(TEST) + trees.score(TEST), rtol=1e-12)
+    first = trees.truncate(1).trees[0]
+    gradients = model._objective().bind(TRAIN).gradients(base.score(TRAIN))
+    leaf = assign_leaves(first, TRAIN.X)
+    inside = leaf == 0
+    expected = gradients.lambdas[inside].sum(dtype=float) / gradients.rhos[inside].sum(dtype=float)
+    np.testing.assert_allclose(first.leaf_value[0], 0.2 * expected, rtol=1e-4)
+
+
+def test_base_that_only_numbers_its_features_takes_the_datas_names() -> None:
+    import lightgbm
+
+    booster = lightgbm.train({"verbose": -1, "num_leaves": 4}, lightgbm.Dataset(TRAIN.X, TRAIN.label()), 3)
+    named = RankingData.from_arrays(TRAIN.X, TRAIN.label(), group=TRAIN.sizes, feature_names=list("abcdef"))
+    base = TreeEnsemble.from_lightgbm(booster)
+    model = LambdaSMART("NDCG@5", base=base, **SMALL).fit(named)
+    assert model.ranker_.feature_names == tuple("abcdef")
+    gap = model.ranker_.score(named) - booster.predict(TRAIN.X)
+    np.testing.assert_allclose(gap, model.ranker_.parts[1][1].score(TRAIN.X), atol=1e-12)  # type: ignore[attr-defined]
+    with pytest.raises(GradrankError, match="lacks the model's features"):
+        LambdaSMART("NDCG@5", base=LinearRanker([1.0, 1.0], feature_names=["x", "y"]), **SMALL).fit(named)
+
+
+def test_lambdasmart_on_a_score_column() -> None:
+    model = LambdaSMART("NDCG@5", base="f2", **SMALL).fit(TRAIN, valid=VALI)
+    assert model.ranker_.parts[0][1].score(TEST).tolist() == TEST.X[:, 1].tolist()  # type: ignore[attr-defined]
+
+
+def test_sigmoid_cost_goes_with_gradient_steps() -> None:
+    model = LambdaMART("Lambda(NDCG@5, cost=sigmoid)", **SMALL).fit(TRAIN, valid=VALI)
+    facts = model.ranker_.training
+    assert facts["objective"] == "Lambda(NDCG@5, cost=sigmoid, normalise=deviation)"
+    with pytest.raises(GradrankError, match="no usable second derivative"):
+        LambdaMART("Lambda(NDCG@5, cost=sigmoid)", step="newton", **SMALL).fit(TRAIN)
+
+
+@pytest.mark.parametrize(
+    "target", ["NDCG", "DCG@5", "MAP(rel=2)", "MRR(rel=2)", "WTA", "P@3", "ERR", "KendallTau", "Bpref"]
+)
+def test_every_measure_trains(target: str) -> None:
+    model = LambdaMART(target, **SMALL).fit(TRAIN, valid=VALI)
+    assert model.ranker_.training["measure"] == target
+    assert model.score(TRAIN) > parse_measure(target).mean(np.zeros(TRAIN.n_docs), TRAIN)  # type: ignore[union-attr]
+
+
+# ---------------------------------------------------------------- scikit-learn's habits
+def test_arrays_frames_and_ranking_data_train_the_same_model() -> None:
+    import pandas as pd
+    import polars as pl
+
+    shuffled = np.random.default_rng(0).permutation(TRAIN.n_docs)
+    qid = TRAIN.query_of_row()
+    expected = LambdaMART("NDCG@5", **SMALL).fit(TRAIN).predict(TEST.X)
+    arrays = LambdaMART("NDCG@5", **SMALL).fit(TRAIN.X, TRAIN.label(), qid)
+    np.testing.assert_array_equal(arrays.predict(TEST.X), expected)
+    columns = {name: TRAIN.X[:, i] for i, name in enumerate(TRAIN.feature_names)}
+    for frame in (pd.DataFrame({**columns, "qid": qid}), pl.DataFrame({**columns, "qid": qid})):
+        model = LambdaMART("NDCG@5", **SMALL).fit(frame, TRAIN.label())
+        np.testing.assert_array_equal(model.predict(frame), arrays.predict(TRAIN.X))
+    # Rows of the queries in any order: same features, labels and groups, scores in the order given.
+    mixed = LambdaMART("NDCG@5", **SMALL).fit(TRAIN.X[shuffled], TRAIN.label()[shuffled], qid[shuffled])
+    assert mixed.predict(TEST.X).shape == expected.shape
+
+
+def test_clone_and_grid_search_with_groups() -> None:
+    import pandas as pd
+    from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV, GroupKFold
+
+    model = LambdaMART("NDCG@5", **SMALL)
+    assert clone(model).get_params() == model.get_params()
+    qid = TRAIN.query_of_row()
+    frame = pd.DataFrame(TRAIN.X, columns=list(TRAIN.feature_names)).assign(qid=qid)
+    search = GridSearchCV(model, {"leaves": [2, 6]}, cv=GroupKFold(3)).fit(frame, TRAIN.label(), groups=qid)
+    assert set(search.cv_results_["param_leaves"]) == {2, 6}
+    assert 0.3 < search.best_score_ <= 1.0
+
+
+# ---------------------------------------------------------------- wrong input
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"trees": 0}, "trees is 0"),
+        ({"leaves": 1}, "leaves is 1"),
+        ({"rate": 0.0}, "rate is 0.0"),
+        ({"min_docs": 0}, "min_docs is 0"),
+        ({"split": "gini"}, "split is 'gini'"),
+        ({"step": "leap"}, "step is 'leap'"),
+        ({"features": 0.0}, "features is 0.0"),
+        ({"queries": 1.5}, "queries is 1.5"),
+        ({"early_stopping": 0}, "early_stopping is 0"),
+        ({"monotone": (1,)}, "for each of 6 features"),
+        ({"monotone": (1, 0, 0, 0, 0, 0), "split": "mse"}, "monotone constraints go with"),
+        ({"categorical": ("color",)}, "'color' is not among"),
+        ({"categorical": (9,)}, "out of range"),
+        ({"objective": "NDGC"}, "did you mean NDCG"),
+        ({"measure": "NDCG@0"}, "cut-off is 0"),
+        ({"lightgbm": {"max_bin": 1}}, "LightGBM refuses"),
+        ({"checkpoint": "x", "checkpoint_every": 0}, "checkpoint_every is 0"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(GradrankError, match=message):
+        LambdaMART(**{"objective": "NDCG@5", **SMALL, **options}).fit(TRAIN, valid=VALI)
+
+
+def test_wrong_data() -> None:
+    equal = TRAIN.with_label("label", np.ones(TRAIN.n_docs))
+    with pytest.raises(GradrankError, match="one label only: there is nothing to order"):
+        LambdaMART("NDCG@5", **SMALL).fit(equal)
+    with pytest.raises(GradrankError, match="no document of the training data is judged"):
+        LambdaMART("NDCG@5", **SMALL).fit(TRAIN.with_label("label", np.full(TRAIN.n_docs, np.nan)))
+    with pytest.raises(GradrankError, match="no label source 'clicks'"):
+        LambdaMART("CNDCG@3", **SMALL).fit(TRAIN)
+    with pytest.raises(GradrankError, match="valid has 2 features, the training data has 6"):
+        LambdaMART("NDCG@5", **SMALL).fit(
+            TRAIN, valid=RankingData.from_arrays(VALI.X[:, :2], VALI.label(), group=VALI.sizes)
+        )
+    with pytest.raises(GradrankError, match="there are no query ids"):
+        LambdaMART("NDCG@5", **SMALL).fit(TRAIN.X, TRAIN.label())
+    with pytest.raises(GradrankError, match="no labels"):
+        LambdaMART("NDCG@5", **SMALL).fit(TRAIN.X, None, TRAIN.query_of_row())
+    with pytest.raises(GradrankError, match="label 2000 is too large"):
+        LambdaMART("NDCG@5", **SMALL).fit(TRAIN.with_label("label", TRAIN.label() * 500))
+    with pytest.raises(GradrankError, match="give y and qid with arrays only"):
+        LambdaMART("NDCG@5", **SMALL).fit(TRAIN, TRAIN.label())
+    with pytest.raises(GradrankError, match="X has 3 features, the model expects 6"):
+        fitted().predict(TRAIN.X[:, :3])
+    with pytest.raises(GradrankError, match="needs a base"):
+        LambdaSMART("NDCG@5", **SMALL).fit(TRAIN)
+    with pytest.raises(GradrankError, match="MART learns by regression"):
+        MART("NDCG@5", **SMALL).fit(TRAIN)
+    with pytest.raises(GradrankError, match="McRank needs 2 to 64 grades"):
+        McRank(**SMALL).fit(equal)
+    with pytest.raises(GradrankError, match="validation data: no query is judged"):
+        LambdaMART("NDCG@5", **SMALL).fit(TRAIN, valid=VALI.with_label("label", np.full(VALI.n_docs, np.nan)))
+
+
+def test_regression_ignores_unjudged_documents() -> None:
+    labels = TRAIN.label().copy()
+    labels[:200] = np.nan
+    bound = Regression().bind(TRAIN.with_label("label", labels))
+    gradients = bound.gradients(np.zeros(TRAIN.n_docs))
+    assert not gradients.lambdas[:200].any()
+    np.testing.assert_allclose(bound.start(), labels[200:].mean(), rtol=1e-6)
+
+
+def test_nothing_left_to_push() -> None:
+    # One tree puts every query into perfect order, after which no pair is misranked and every λ is 0.
+    X = np.tile([[1.0], [0.0]], (40, 1))
+    labels = np.tile([1, 0], 40)
+    learner = LambdaMART("Lambda(MRR, pairs=misranked)", trees=5, min_docs=1, queries=1.0)
+    ranker = learner.fit(X, labels, qid=np.repeat(np.arange(40), 2)).ranker_
+    assert isinstance(ranker, TreeEnsemble)
+    assert [tree.n_leaves for tree in ranker.trees][-1] == 1
+    better, worse = ranker.score([[1.0], [0.0]])
+    assert better > worse

@@ -1,0 +1,170 @@
+"""Sweeps over the weights of tiers: what is trained, what is kept, what is chosen."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from gradrank.data.artificial import make_splits
+from gradrank.errors import GradrankError
+from gradrank.learners import LambdaMART
+from gradrank.measures import CNDCG, NDCG, measure_values
+from gradrank.objectives import parse_objective
+from gradrank.selection.sweep import Sweep, checked_weights, reweighted, sweep
+
+DATA = make_splits(60, n_docs=10, n_features=5, seed=3, clicks=True)
+WEIGHTS = [0.2, 0.6]
+
+
+def learner(**options: object) -> LambdaMART:
+    return LambdaMART(
+        "Tiered(NDCG, CNDCG)", measure="Graded(NDCG@3, CNDCG@3)", trees=8, min_docs=5, threads=1, **options
+    )  # type: ignore[arg-type]
+
+
+def run(**options: object) -> Sweep:
+    return sweep(learner(), DATA["train"], DATA["vali"], WEIGHTS, test_data=DATA["test"], **options)  # type: ignore[arg-type]
+
+
+def test_members_are_what_the_learner_trains_alone() -> None:
+    found = run()
+    assert found.weights == {"w=0": 0.0, "w=0.2": 0.2, "w=0.6": 0.6}
+    for name, weight in found.weights.items():
+        alone = LambdaMART(f"Tiered(NDCG, CNDCG, weight={weight})", measure="Graded(NDCG@3, CNDCG@3)", trees=8,
+                           min_docs=5, threads=1).fit(DATA["train"], valid=DATA["vali"])  # fmt: skip
+        assert found.rankers[name].to_dict()["payload"] == alone.ranker_.to_dict()["payload"]
+        scores = alone.ranker_.score(DATA["test"])
+        values = measure_values([NDCG(3), CNDCG(3)], scores, DATA["test"])
+        for measure in (NDCG(3), CNDCG(3)):
+            mean = found.evaluations["test"].summary(name, measure).mean
+            assert mean == pytest.approx(np.nanmean(values[measure]))
+    assert found.ranker is found.rankers[found.choice.system]
+
+
+def test_what_is_shown() -> None:
+    found = run(level=0.1)
+    table = found.table("test")
+    assert [row[0] for row in table.rows] == ["0", "0.2", "0.6"]
+    assert table.rows[0][3:5] == (None, None)
+    comparison = found.comparison("test")
+    assert comparison is not None
+    row = next(row for row in comparison.rows if row.system == "w=0.6" and row.measure == CNDCG(3))
+    assert table.records()[2]["Δ CNDCG@3"] == row.test.difference
+    assert table.records()[2]["p CNDCG@3"] == row.test.p
+    assert [row[-1] for row in table.rows].count("chosen") == 1
+    plain = json.loads(json.dumps(found.to_dict()))
+    assert plain["choice"]["system"] == found.choice.system
+    assert set(plain["data"]) == {"valid", "test"}
+
+
+def test_efficient_models_by_definition() -> None:
+    found = run()
+    means = {name: [found.evaluations["valid"].summary(name, m).mean for m in (NDCG(3), CNDCG(3))]
+             for name in found.rankers}  # fmt: skip
+    for name, own in means.items():
+        beaten = any(all(a >= b for a, b in zip(other, own, strict=True)) and other != own for other in means.values())
+        assert (name in found.efficient()) == (not beaten)
+
+
+class Trainings:
+    """Counts the members that are trained; may stop before one."""
+
+    def __init__(self, stop_at: str | None = None) -> None:
+        self.names: list[str] = []
+        self._stop_at = stop_at
+
+    def __call__(self, name: str, member) -> None:
+        if name == self._stop_at:
+            raise SystemExit(1)
+        self.names.append(name)
+        member.fit(DATA["train"], valid=DATA["vali"])
+
+
+def test_a_killed_sweep_goes_on(tmp_path) -> None:
+    killed = Trainings(stop_at="w=0.6")
+    with pytest.raises(SystemExit):
+        run(folder=tmp_path / "s", fit=killed)
+    again = Trainings()
+    found = run(folder=tmp_path / "s", fit=again)
+    assert (killed.names, again.names) == (["w=0", "w=0.2"], ["w=0.6"])
+    whole = run()
+    assert found.choice == whole.choice
+    for name in whole.rankers:
+        assert found.rankers[name].to_dict()["payload"] == whole.rankers[name].to_dict()["payload"]
+    assert sorted(path.name for path in (tmp_path / "s").iterdir()) == ["w=0.2.json", "w=0.6.json", "w=0.json"]
+    more = Trainings()
+    sweep(learner(), DATA["train"], DATA["vali"], [*WEIGHTS, 0.9], folder=tmp_path / "s", fit=more)
+    assert more.names == ["w=0.9"]
+
+
+def test_models_of_another_sweep_are_not_taken(tmp_path) -> None:
+    run(folder=tmp_path)
+    with pytest.raises(GradrankError, match=r"w=0\.json: belongs to another sweep \(leaves differ\)"):
+        sweep(learner(leaves=4), DATA["train"], DATA["vali"], WEIGHTS, folder=tmp_path)
+    with pytest.raises(GradrankError, match=r"belongs to another sweep \(data differ\)"):
+        sweep(learner(), DATA["train"], DATA["test"], WEIGHTS, folder=tmp_path)
+    same = Trainings()
+    sweep(
+        learner().set_params(threads=2, diagnostics=2), DATA["train"], DATA["vali"], WEIGHTS, folder=tmp_path, fit=same
+    )
+    assert same.names == []
+
+
+def test_an_interrupted_member_is_not_taken_for_finished(tmp_path) -> None:
+    def stop(step) -> None:
+        if step.number == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(learner(callbacks=(stop,)), DATA["train"], DATA["vali"], WEIGHTS, folder=tmp_path)
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_a_state_in_the_middle_of_a_member_is_continued(tmp_path) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(step) -> None:
+        if step.number == 6:
+            raise Stop
+
+    with pytest.raises(Stop):
+        sweep(learner(callbacks=(stop,), checkpoint_every=4), DATA["train"], DATA["vali"], WEIGHTS, folder=tmp_path)
+    assert (tmp_path / "w=0.json.checkpoint").exists()
+    steps: list[int] = []
+    sweep(learner(callbacks=(lambda step: steps.append(step.number),), checkpoint_every=4), DATA["train"], DATA["vali"],
+          [], folder=tmp_path)  # fmt: skip
+    assert steps == [5, 6, 7, 8]
+    assert not (tmp_path / "w=0.json.checkpoint").exists()
+
+
+def test_weights_are_shares_of_the_lower_tiers() -> None:
+    three = parse_objective("Tiered(NDCG, CNDCG, NDCG(label=fresh), weights=[1, 0, 0])")
+    assert reweighted(three, 0.5).weights == (0.5, 0.25, 0.25)
+    assert checked_weights([1.0, 0.0, 0.3]) == (0.0, 0.3, 1.0)
+
+
+def test_one_weight_has_nothing_to_be_compared_with() -> None:
+    found = sweep(learner(), DATA["train"], DATA["vali"], [0.0])
+    assert found.comparison() is None
+    assert found.choice.system == "w=0"
+    assert len(found.table().rows) == 1
+
+
+@pytest.mark.parametrize("weights", [[1.5], [-0.1], [float("nan")]])
+def test_wrong_weights(weights: list[float]) -> None:
+    with pytest.raises(GradrankError, match="expected a number from 0 to 1"):
+        sweep(learner(), DATA["train"], DATA["vali"], weights)
+
+
+def test_objectives_without_tiers_are_refused() -> None:
+    with pytest.raises(GradrankError, match="expected tiers"):
+        sweep(LambdaMART("NDCG"), DATA["train"], DATA["vali"])
+
+
+def test_a_folder_that_cannot_be_made(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(GradrankError, match="cannot be made into a folder"):
+        run(folder=tmp_path / "file")
