@@ -21,9 +21,9 @@ SIZES = ((1_250, 50), (2_500, 50), (5_000, 50), (10_000, 50), (10_000, 25), (2_5
 GRID = 1000
 
 
-def made_up(queries: int, docs: int, seed: int = 0) -> tuple[RankingData, np.ndarray, np.ndarray]:
+def made_up(queries: int, docs: int, random_state: int = 0) -> tuple[RankingData, np.ndarray, np.ndarray]:
     """Graded labels and two rankers of different quality, all scores distinct."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     n = queries * docs
     labels = np.searchsorted([0.5, 0.75, 0.9, 0.97], rng.random(n))
     data = RankingData.from_arrays(np.zeros((n, 1), np.float32), labels, group=np.full(queries, docs))
@@ -31,10 +31,10 @@ def made_up(queries: int, docs: int, seed: int = 0) -> tuple[RankingData, np.nda
 
 
 def seconds_of_search(
-    measure: Measure, data: RankingData, one: np.ndarray, two: np.ndarray, everything: bool, threads: int | None
+    measure: Measure, data: RankingData, one: np.ndarray, two: np.ndarray, everything: bool, n_jobs: int | None
 ) -> tuple[float, int]:
     """Seconds, and how many intervals the curve has."""
-    combiner = Combiner(data, measure, threads=threads)
+    combiner = Combiner(data, measure, n_jobs=n_jobs)
     start = time.perf_counter()
     if everything:
         found = combiner.search(one, two, form="additive", low=-50.0, high=50.0)
@@ -43,11 +43,9 @@ def seconds_of_search(
     return time.perf_counter() - start, found.curve.n_intervals
 
 
-def seconds_of_grid(
-    measure: Measure, data: RankingData, one: np.ndarray, two: np.ndarray, threads: int | None
-) -> float:
+def seconds_of_grid(measure: Measure, data: RankingData, one: np.ndarray, two: np.ndarray, n_jobs: int | None) -> float:
     """Seconds for a grid of weights, from a few of them."""
-    bound = measure.bind(data, threads=threads)
+    bound = measure.bind(data, n_jobs=n_jobs)
     tried = 5
     start = time.perf_counter()
     for alpha in np.linspace(0.0, 1.0, tried):
@@ -63,13 +61,13 @@ def main() -> None:
     options = parser.parse_args()
     measure = parse_measure(options.measure)
     assert isinstance(measure, Measure)
-    seconds_of_search(measure, *made_up(20, 20), False, options.threads)  # compile
+    seconds_of_search(measure, *made_up(20, 20), False, options.n_jobs)  # compile
     print(f"{measure}: queries × documents, million pairs; seconds (intervals) for α in 0…1 and −50…50; grid of {GRID}")
     for queries, docs in SIZES:
         problem = made_up(queries, docs)
         pairs = queries * docs * (docs - 1) / 2e6
-        near, far = (seconds_of_search(measure, *problem, wide, options.threads) for wide in (False, True))
-        grid = seconds_of_grid(measure, *problem, options.threads)
+        near, far = (seconds_of_search(measure, *problem, wide, options.n_jobs) for wide in (False, True))
+        grid = seconds_of_grid(measure, *problem, options.n_jobs)
         print(
             f"  {queries:6,} × {docs:3}  {pairs:5.1f}   {near[0]:5.2f} s ({near[1]:10,})   {far[0]:5.2f} s "
             f"({far[1]:10,})   grid {grid:6.1f} s"

@@ -34,9 +34,9 @@ OBJECTIVES: dict[str, Objective] = {
 }
 
 
-def with_clicks(data: RankingData, shown: float, seed: int = 1) -> RankingData:
+def with_clicks(data: RankingData, shown: float, random_state: int = 1) -> RankingData:
     """Click rates of a share of the documents, higher for better grades; 0 for documents nobody saw."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     rates = rng.binomial(160, np.clip(0.02 + 0.05 * data.label() + 0.03 * rng.standard_normal(data.n_docs), 0, 1)) / 160
     return data.with_label("clicks", np.where(rng.random(data.n_docs) < shown, rates, 0.0))
 
@@ -75,10 +75,10 @@ class TimedRecorder(Recorder):
         TimedRecorder.spent += time.process_time() - start
 
 
-def training(data: RankingData, valid: RankingData, trees: int, threads: int, every: int) -> tuple[float, float]:
+def training(data: RankingData, valid: RankingData, trees: int, n_jobs: int, every: int) -> tuple[float, float]:
     """Processor time of a training, and of the diagnostics in it."""
     TimedRecorder.spent = 0.0
-    learner = LambdaMART(Tiered(TIERS, (0.8, 0.2)), trees=trees, leaves=31, threads=threads, diagnostics=every)
+    learner = LambdaMART(Tiered(TIERS, (0.8, 0.2)), trees=trees, leaves=31, n_jobs=n_jobs, diagnostics=every)
     return timed(lambda: learner.fit(data, valid=valid)), TimedRecorder.spent
 
 
@@ -95,7 +95,7 @@ def main() -> None:
     for shown in (0.1, 0.3, 1.0):
         clicked = with_clicks(data, shown)
         start = time.process_time()
-        bound = {name: objective.bind(clicked, threads=1) for name, objective in OBJECTIVES.items()}
+        bound = {name: objective.bind(clicked, n_jobs=1) for name, objective in OBJECTIVES.items()}
         binding = time.process_time() - start
         pairs = bound["two tiers: NDCG, CNDCG"].pairs()  # type: ignore[attr-defined]
         print(
@@ -110,10 +110,10 @@ def main() -> None:
     small = clicked.take_queries(np.arange(min(400, clicked.n_queries)))
     print(f"training {options.trees} trees of 31 leaves on two tiers (s of processor time, diagnostics, their share)")
     boosting.Recorder = TimedRecorder  # type: ignore[attr-defined]
-    training(small, small, 2, options.threads, 1)  # kernels are loaded
+    training(small, small, 2, options.n_jobs, 1)  # kernels are loaded
     for name, part in ((f"{clicked.n_docs:,} documents", clicked), (f"{small.n_docs:,} documents", small)):
         for every in (10, 1):
-            whole, spent = training(part, small, options.trees, options.threads, every)
+            whole, spent = training(part, small, options.trees, options.n_jobs, every)
             print(f"  {name}, every {every:>2} trees: {whole:7.2f} {spent:6.2f} {spent / whole:6.1%}")
 
 

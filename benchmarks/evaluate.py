@@ -27,9 +27,9 @@ def best_seconds(work: Callable[[], object], repeats: int) -> float:
     return min(times)
 
 
-def made_up(queries: int, docs: int, seed: int = 0) -> tuple[RankingData, np.ndarray]:
+def made_up(queries: int, docs: int, random_state: int = 0) -> tuple[RankingData, np.ndarray]:
     """Graded labels and distinct scores, ``docs`` documents a query."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     n = queries * docs
     labels = np.searchsorted([0.5, 0.75, 0.9, 0.97], rng.random(n))
     data = RankingData.from_arrays(np.zeros((n, 1), np.float32), labels, group=np.full(queries, docs))

@@ -1,4 +1,4 @@
-"""Speed of the objectives' gradients, beside the same losses in vectorised PyTorch.
+"""Speed of the objectives' gradients, beside the same losses in vectorized PyTorch.
 
 Run: python benchmarks/objectives.py [--queries 10000 --docs 50 --threads 2 --rounds 5]
 
@@ -50,11 +50,11 @@ def milliseconds(work: Callable[[], object], rounds: int) -> float:
     return 1000 * min(times)
 
 
-def torch_losses(data: RankingData, scores: np.ndarray, docs: int, threads: int) -> dict[str, Callable[[], object]]:
+def torch_losses(data: RankingData, scores: np.ndarray, docs: int, n_jobs: int) -> dict[str, Callable[[], object]]:
     """Forward and backward of losses over a tensor of queries × documents."""
     import torch
 
-    torch.set_num_threads(threads)
+    torch.set_num_threads(n_jobs)
     labels = torch.tensor(data.label().reshape(-1, docs))
     better = (labels[:, :, None] > labels[:, None, :]).float()
     truth = torch.softmax(labels, dim=1)
@@ -75,15 +75,15 @@ def torch_losses(data: RankingData, scores: np.ndarray, docs: int, threads: int)
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    for name, default in (("queries", 10_000), ("docs", 50), ("threads", 2), ("rounds", 5)):
+    for name, default in (("queries", 10_000), ("docs", 50), ("n_jobs", 2), ("rounds", 5)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
     data = made_up(options.queries, options.docs)
     scores = np.random.default_rng(1).normal(size=data.n_docs)
-    peers = torch_losses(data, scores, options.docs, options.threads)
+    peers = torch_losses(data, scores, options.docs, options.n_jobs)
     print(f"{options.queries:,} queries of {options.docs} documents, processor time")
     for name in NAMES:
-        bound = parse_objective(name).bind(data, threads=options.threads)
+        bound = parse_objective(name).bind(data, n_jobs=options.n_jobs)
         own = milliseconds(partial(bound.gradients, scores), options.rounds)
         line = f"{name:55s} {own:8.1f} ms"
         if name in peers:

@@ -19,9 +19,9 @@ from gradrank.optimality import STEPS, direction_count, local_optimality
 from gradrank.optimality.directions import random_direction
 
 
-def random_net(n_features: int, hidden: int, seed: int = 0) -> NetRanker:
+def random_net(n_features: int, hidden: int, random_state: int = 0) -> NetRanker:
     """A net with random weights; 0 hidden nodes is a linear one."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     sizes = [n_features, hidden, 1] if hidden else [n_features, 1]
     return NetRanker([(rng.normal(size=(o, i)) / np.sqrt(i), np.zeros(o)) for i, o in pairwise(sizes)])
 
@@ -36,7 +36,7 @@ def seconds_anew(net: NetRanker, data: RankingData, measure: Measure, points: in
         moved = net.with_weight_vector(
             weights + STEPS[point % 10] * length * random_direction((0, point), len(weights))
         )
-        bound.mean(moved.score(data))
+        bound.mean(moved.predict(data))
     return (time.perf_counter() - start) / points
 
 
@@ -51,11 +51,11 @@ def main() -> None:
     options = parser.parse_args()
     measure = parse_measure(options.measure)
     assert isinstance(measure, Measure)
-    small = make_data(200, n_docs=20, n_features=options.features, seed=0)
+    small = make_data(200, n_docs=20, n_features=options.features, random_state=0)
     net = random_net(options.features, options.hidden)
     local_optimality(net, small, measure, epsilon=0.5)  # compile
     seconds_anew(net, small, measure, 1)
-    data = make_data(options.queries, n_docs=options.docs, n_features=options.features, seed=1)
+    data = make_data(options.queries, n_docs=options.docs, n_features=options.features, random_state=1)
     count = direction_count()
     print(
         f"{data.n_queries:,} queries × {options.docs} documents, {options.features} features, {options.hidden} hidden"

@@ -83,7 +83,7 @@ def main() -> None:
         silent = {"verbosity": -1}
         readers: dict[str, Callable[[], object]] = {
             "gradrank": lambda: read_letor(path),
-            "gradrank, one thread": lambda: read_letor(path, threads=1),
+            "gradrank, one thread": lambda: read_letor(path, n_jobs=1),
             "XGBoost": lambda: xgboost.DMatrix(f"{path}?format=libsvm"),
             "scikit-learn": lambda: load_svmlight_file(str(path), query_id=True),
             "LightGBM (no ids; bins features)": lambda: lightgbm.Dataset(str(bare), params=silent).construct(),

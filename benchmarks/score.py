@@ -23,8 +23,8 @@ from gradrank.models.registry import load_ranker
 from gradrank.models.trees.ensemble import assign_leaves, read_booster_tree
 
 
-def random_documents(n_docs: int, n_features: int, seed: int) -> NDArray[np.float32]:
-    rng = np.random.default_rng(seed)
+def random_documents(n_docs: int, n_features: int, random_state: int) -> NDArray[np.float32]:
+    rng = np.random.default_rng(random_state)
     X = rng.standard_normal((n_docs, n_features), dtype=np.float32)
     X[:, ::3] = np.round(np.abs(X[:, ::3]) * 10)  # counts, as ranking data have
     return X
@@ -64,7 +64,7 @@ def main() -> None:
     booster = lightgbm.Booster(model_file=path)
     model = load_ranker(path)
     X = random_documents(options.documents, options.features, 1)
-    if not np.array_equal(model.score(X), booster.predict(X, raw_score=True)):
+    if not np.array_equal(model.predict(X), booster.predict(X, raw_score=True)):
         raise SystemExit("scores differ from LightGBM's")
 
     print(f"{options.trees} trees x {options.leaves} leaves x {options.features} features, float32")
@@ -76,7 +76,7 @@ def main() -> None:
             best_seconds(partial(booster.predict, rows, raw_score=True), repeats=repeats),
             best_seconds(partial(booster.predict, rows, raw_score=True, num_threads=1), repeats=repeats),
         )
-        ours = best_seconds(partial(model.score, rows), repeats=repeats)
+        ours = best_seconds(partial(model.predict, rows), repeats=repeats)
         print(f"{n_docs:>10,} {n_docs / theirs:>16,.0f} {n_docs / ours:>16,.0f} {theirs / ours:>7.1f}")
 
     columns = np.asfortranarray(X)

@@ -2,7 +2,7 @@
 
     python benchmarks/topk.py [--data DIR] [--c C] [--rounds N]
 
-LinearSVC and RankSVM minimise the same function, ½‖w‖² + C·Σ hinge over all pairs. Both are run until their objective
+LinearSVC and RankSVM minimize the same function, ½‖w‖² + C·Σ hinge over all pairs. Both are run until their objective
 is within 0.1 % of the least possible: LinearSVC with falling tolerance (only its last run counts), RankSVM until its
 duality gap says so; the best of three runs counts, without compilation. ``--cpu`` counts processor time on one thread,
 for busy machines.
@@ -81,11 +81,11 @@ def linear_svc(differences: np.ndarray, c: float, goal: float) -> tuple[float, f
     return objective, seconds
 
 
-def compare_ranksvm(train: RankingData, c: float, threads: int | None) -> None:
+def compare_ranksvm(train: RankingData, c: float, n_jobs: int | None) -> None:
     """RankSVM and LinearSVC at equal objective."""
 
     def ranksvm(tolerance: float) -> Solution:
-        return RankSVM(c=c, pairs="sum", scaling="none", tolerance=tolerance, threads=threads).fit(train).solution_
+        return RankSVM(c=c, pairs="sum", scaling="none", tolerance=tolerance, n_jobs=n_jobs).fit(train).solution_
 
     exact = ranksvm(1e-4)
     goal = exact.bound * (1.0 + CLOSE)
@@ -100,10 +100,10 @@ def compare_ranksvm(train: RankingData, c: float, threads: int | None) -> None:
           f"with the making of the differences{reached}")  # fmt: skip
 
 
-def whole_fits(fold: Fold, rounds: int, threads: int | None) -> None:
+def whole_fits(fold: Fold, rounds: int, n_jobs: int | None) -> None:
     """Seconds of one fit of each ranker, on a top-k truth."""
     train, valid = (
-        data.with_label("label", top_k_labels(data.label(), data.indptr, 10, seed=1))
+        data.with_label("label", top_k_labels(data.label(), data.indptr, 10, random_state=1))
         for data in (fold.train, fold.valid)
     )
     measure = "KappaNDCG@10"
@@ -125,7 +125,7 @@ def whole_fits(fold: Fold, rounds: int, threads: int | None) -> None:
         print("FocusedNet needs PyTorch")
     small = train.take_queries(np.arange(min(20, train.n_queries)))
     for name, learner in learners.items():
-        learner.set_params(threads=threads)
+        learner.set_params(n_jobs=n_jobs)
         learner.fit(small, valid=small)  # compile
         _, seconds = timed(partial(learner.fit, train, valid=valid))
         print(f"  {name:28} {seconds:8.2f} s   {measure} {learner.score(valid):.4f} on validation data")
@@ -147,14 +147,14 @@ def main() -> None:
         fold = read_folds(folder)[0]
         print(f"{folder.name}, fold 1: {fold.train.n_queries:,} queries, {fold.train.n_docs:,} documents")
     else:
-        made = make_splits(1000, n_docs=41, n_features=46, seed=0)
+        made = make_splits(1000, n_docs=41, n_features=46, random_state=0)
         fold = Fold(made["train"], made["vali"], made["test"])
         print(f"made-up data of MQ2007's shape: {fold.train.n_docs:,} documents")
-    threads = 1 if options.cpu else None
+    n_jobs = 1 if options.cpu else None
     for c in options.c or (0.001, 0.1, 1.0):
-        compare_ranksvm(fold.train, c, threads)
+        compare_ranksvm(fold.train, c, n_jobs)
     print("One fit on a top-k truth, k = 10:")
-    whole_fits(fold, options.rounds, threads)
+    whole_fits(fold, options.rounds, n_jobs)
 
 
 if __name__ == "__main__":

@@ -31,9 +31,9 @@ DOCS_PER_QUERY = 120
 WHOLE_LIST = 1_000_000
 
 
-def made_up(docs: int, features: int, seed: int = 0) -> RankingData:
+def made_up(docs: int, features: int, random_state: int = 0) -> RankingData:
     """Five grades that depend on a few of the features; lists as uneven as MSLR's (mean 120, deviation about 70)."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     sizes = np.clip(rng.gamma(3.0, DOCS_PER_QUERY / 3.0, docs // DOCS_PER_QUERY * 2), 1, 1200).astype(np.int64)
     sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), docs))]
     sizes = np.append(sizes, docs - sizes.sum())
@@ -55,12 +55,12 @@ def best(work: Callable[[], object], rounds: int) -> float:
 
 
 def our_iteration(
-    data: RankingData, leaves: int, threads: int, *, quantised: bool = True, truncation: int | None = None
+    data: RankingData, leaves: int, n_jobs: int, *, quantized: bool = True, truncation: int | None = None
 ) -> Callable[[], object]:
     """One step of boosting: λ's of the full list (or truncated as LightGBM's), tree, leaf values, scores."""
-    settings = TreeSettings(leaves=leaves, quantised=quantised)
-    grower = TreeGrower(data, settings, split="newton", seed=0, threads=threads)
-    bound = replace(recommended(NDCG()), truncation=truncation).bind(data, threads=threads)
+    settings = TreeSettings(leaves=leaves, quantized=quantized)
+    grower = TreeGrower(data, settings, split="newton", random_state=0, n_jobs=n_jobs)
+    bound = replace(recommended(NDCG()), truncation=truncation).bind(data, n_jobs=n_jobs)
     scores = np.zeros(data.n_docs)
     step = 0
 
@@ -68,7 +68,7 @@ def our_iteration(
         nonlocal step
         gradients = bound.gradients(scores)
         tree = grower.grow(gradients.lambdas, gradients.rhos, step)
-        leaf = assign_leaves(tree, data.X, threads=threads)
+        leaf = assign_leaves(tree, data.X, n_jobs=n_jobs)
         values = leaf_values("newton", leaf, tree.n_leaves, gradients.lambdas, gradients.rhos)
         scores[:] += 0.1 * values[leaf]
         step += 1
@@ -76,40 +76,40 @@ def our_iteration(
     return iteration
 
 
-def their_iteration(data: RankingData, leaves: int, threads: int, truncation: int) -> Callable[[], object]:
+def their_iteration(data: RankingData, leaves: int, n_jobs: int, truncation: int) -> Callable[[], object]:
     """One step of LightGBM's lambdarank."""
     import lightgbm
 
     dataset = lightgbm.Dataset(data.X, data.label(), group=data.sizes)
-    parameters = {"objective": "lambdarank", "num_leaves": leaves, "num_threads": threads, "verbose": -1,
+    parameters = {"objective": "lambdarank", "num_leaves": leaves, "num_threads": n_jobs, "verbose": -1,
                   "lambdarank_truncation_level": truncation}  # fmt: skip
     return lightgbm.Booster(parameters, dataset).update  # type: ignore[no-any-return]
 
 
-def tree_only(data: RankingData, leaves: int, threads: int) -> Callable[[], object]:
+def tree_only(data: RankingData, leaves: int, n_jobs: int) -> Callable[[], object]:
     """A LightGBM tree for gradients that are there already: what remains of an iteration without the λ pass."""
     import lightgbm
 
-    gradients = Lambda(NDCG()).bind(data, threads=threads).gradients(np.zeros(data.n_docs))
+    gradients = Lambda(NDCG()).bind(data, n_jobs=n_jobs).gradients(np.zeros(data.n_docs))
     dataset = lightgbm.Dataset(data.X, data.label(), group=data.sizes)
     booster = lightgbm.Booster(
-        {"objective": "none", "num_leaves": leaves, "num_threads": threads, "verbose": -1}, dataset
+        {"objective": "none", "num_leaves": leaves, "num_threads": n_jobs, "verbose": -1}, dataset
     )
     pair = (-gradients.lambdas, gradients.rhos)
     return lambda: booster.update(fobj=lambda _scores, _data: pair)
 
 
-def lambda_pass(data: RankingData, measure: Measure, threads: int) -> Callable[[], object]:
+def lambda_pass(data: RankingData, measure: Measure, n_jobs: int) -> Callable[[], object]:
     """The λ's of the full list alone."""
-    bound = Lambda(measure).bind(data, threads=threads)
+    bound = Lambda(measure).bind(data, n_jobs=n_jobs)
     scores = np.random.default_rng(1).standard_normal(data.n_docs)
     return lambda: bound.gradients(scores)
 
 
-def peak_memory(who: str, docs: int, features: int, leaves: int, threads: int) -> float:
+def peak_memory(who: str, docs: int, features: int, leaves: int, n_jobs: int) -> float:
     """Peak memory in MB of a process that trains ten trees, its data included (Linux)."""
     command = [sys.executable, __file__, "--memory", who, "--docs", str(docs), "--features", str(features),
-               "--leaves", str(leaves), "--threads", str(threads)]  # fmt: skip
+               "--leaves", str(leaves), "--threads", str(n_jobs)]  # fmt: skip
     return float(json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
 
 
@@ -119,9 +119,9 @@ def measure_memory(options: argparse.Namespace) -> None:
     # Making the data needed more than training does: the peak counts from here.
     Path("/proc/self/clear_refs").write_text("5")
     if options.memory == "gradrank":
-        iteration = our_iteration(data, options.leaves, options.threads)
+        iteration = our_iteration(data, options.leaves, options.n_jobs)
     else:
-        iteration = their_iteration(data, options.leaves, options.threads, 30)
+        iteration = their_iteration(data, options.leaves, options.n_jobs, 30)
     for _ in range(10):
         iteration()
     peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
@@ -142,18 +142,18 @@ def main() -> None:
         measure_memory(options)
         return
     data = made_up(options.docs, options.features)
-    leaves, threads, rounds = options.leaves, options.threads, options.rounds
+    leaves, n_jobs, rounds = options.leaves, options.n_jobs, options.rounds
     print(
-        f"{data.n_docs:,} documents × {data.n_features} features, {leaves} leaves, {threads} threads; best of {rounds}"
+        f"{data.n_docs:,} documents × {data.n_features} features, {leaves} leaves, {n_jobs} threads; best of {rounds}"
     )
     # The contestants take turns, so that a busy moment hits all of them.
     iterations = {
-        "gradrank, full list": our_iteration(data, leaves, threads),
-        "gradrank, truncated at 30": our_iteration(data, leaves, threads, truncation=30),
-        "gradrank, exact gradients": our_iteration(data, leaves, threads, quantised=False),
-        "LightGBM, truncated at 30": their_iteration(data, leaves, threads, 30),
-        "LightGBM, full list": their_iteration(data, leaves, threads, WHOLE_LIST),
-        "LightGBM, tree alone": tree_only(data, leaves, threads),
+        "gradrank, full list": our_iteration(data, leaves, n_jobs),
+        "gradrank, truncated at 30": our_iteration(data, leaves, n_jobs, truncation=30),
+        "gradrank, exact gradients": our_iteration(data, leaves, n_jobs, quantized=False),
+        "LightGBM, truncated at 30": their_iteration(data, leaves, n_jobs, 30),
+        "LightGBM, full list": their_iteration(data, leaves, n_jobs, WHOLE_LIST),
+        "LightGBM, tree alone": tree_only(data, leaves, n_jobs),
     }
     times = dict.fromkeys(iterations, float("inf"))
     for _ in range(rounds):
@@ -167,17 +167,17 @@ def main() -> None:
     theirs = full - times["LightGBM, tree alone"]
     print(f"λ pass over full lists (ms; ratio to LightGBM's, taken as iteration − tree = {theirs:.1f} ms)")
     for measure in (NDCG(), NDCG(10), MAP(), MRR(), ERR()):
-        work = lambda_pass(data, measure, threads)
+        work = lambda_pass(data, measure, n_jobs)
         work()
         value = best(work, rounds)
         print(f"  {measure!s:28} {value:8.1f}   {value / theirs:5.2f}")
     print("time against documents (ms an iteration)")
     for share in (8, 4, 2, 1):
         part = made_up(options.docs // share, options.features)
-        iteration = our_iteration(part, leaves, threads)
+        iteration = our_iteration(part, leaves, n_jobs)
         iteration()
         print(f"  {part.n_docs:>9,} {best(iteration, rounds):8.1f}")
-    sizes = (options.docs, options.features, leaves, threads)
+    sizes = (options.docs, options.features, leaves, n_jobs)
     ours, lightgbms = peak_memory("gradrank", *sizes), peak_memory("lightgbm", *sizes)
     print(f"peak memory: gradrank {ours:.0f} MB, LightGBM {lightgbms:.0f} MB, ratio {ours / lightgbms:.2f}")
 

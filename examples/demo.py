@@ -21,7 +21,7 @@ from gradrank.report import headline, write_report
 
 FOLDER = Path("demo")
 QUERIES, DOCUMENTS, FEATURES, SEED = 1_000, 50, 50, 1
-SETTINGS = {"trees": 200, "leaves": 15, "rate": 0.2, "seed": SEED}
+SETTINGS = {"trees": 200, "leaves": 15, "rate": 0.2, "random_state": SEED}
 TARGET = "NDCG@10"
 MEASURES = [parse_measure(name) for name in (TARGET, "MAP", "MRR")]
 
@@ -46,7 +46,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
 
     console.print(f"making {QUERIES:,} queries × {DOCUMENTS} documents × {FEATURES} features")
-    data = make_splits(QUERIES, n_docs=DOCUMENTS, n_features=FEATURES, seed=SEED)
+    data = make_splits(QUERIES, n_docs=DOCUMENTS, n_features=FEATURES, random_state=SEED)
     train, vali, test = data["train"], data["vali"], data["test"]
     for name, part in data.items():
         write_data(part, FOLDER / f"{name}.txt")
@@ -62,7 +62,7 @@ def main() -> None:
     files = {name: FOLDER / name.lower().replace(" ", "-") for name in models}
     for name, model in models.items():
         model.save(files[name].with_suffix(".json"))
-        write_column(test.in_input_order(model.score(test)), files[name].with_suffix(".scores.txt"))
+        write_column(test.in_input_order(model.predict(test)), files[name].with_suffix(".scores.txt"))
 
     evaluation = evaluate(test, models, MEASURES)
     comparison = compare(evaluation, baseline="best feature")

@@ -75,3 +75,14 @@ class StaleJudgment(GradrankError, ValueError):
 
     A page left open in a second tab sends one; whoever keeps the events turns it away and shows the open question.
     """
+
+
+class GradrankWarning(UserWarning):
+    """Something that is allowed but seldom meant: the result stands, and the sentence says what to look at.
+
+    The command line says it as a note.
+    """
+
+
+class NotConvergedWarning(GradrankWarning):
+    """Training ended while the validation measure was still rising: more steps are likely to help."""

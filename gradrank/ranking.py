@@ -44,7 +44,7 @@ class Ranking:
     """Number of documents of each query that were retrieved (score above −inf)."""
 
 
-# Up to this length, counting how many scores are higher beats sorting: the loop has no branches and vectorises.
+# Up to this length, counting how many scores are higher beats sorting: the loop has no branches and vectorizes.
 # Longer lists are merged from runs of it.
 _COUNTING_LENGTH = 256
 
@@ -88,7 +88,7 @@ def order_list_with(scores, n, order, rough, count, taken, merged):  # type: ign
             place = count[i]
             order[start + place + taken[place]] = start + i
             taken[place] += 1
-        # Single precision was enough to count with, not to tell neighbours apart: let those sink into place.
+        # Single precision was enough to count with, not to tell neighbors apart: let those sink into place.
         for i in range(start + 1, stop):
             row = order[i]
             score = scores[row]
@@ -179,7 +179,7 @@ def rank(
     ties: Ties = "average",
     labels: NDArray[np.float32] | None = None,
     docid: Strings | None = None,
-    threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> Ranking:
     """Rank the documents of every query by descending score.
 
@@ -196,7 +196,7 @@ def rank(
             raise DataError(f"ties={ties} needs labels")
         relevance = np.where(np.isnan(labels), -np.inf, labels.astype(np.float64))
         before = order_within_queries(relevance if ties == "pessimistic" else -relevance, indptr)
-    ranking, tied = _ranked(scores, indptr, before, threads)
+    ranking, tied = _ranked(scores, indptr, before, n_jobs)
     if ties == "average":
         return ranking
     if ties == "docid" and tied:
@@ -222,7 +222,7 @@ def rank_from(
     indptr: NDArray[np.int64],
     before: NDArray[np.int64],
     *,
-    threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> Ranking:
     """Rank by descending score; tied documents keep the order in which ``before`` names them, query by query.
 
@@ -232,12 +232,12 @@ def rank_from(
     >>> rank_from(np.zeros(3), np.array([0, 3]), np.array([1, 2, 0])).order.tolist()
     [1, 2, 0]
     """
-    ranking, _ = _ranked(scores, indptr, before, threads)
+    ranking, _ = _ranked(scores, indptr, before, n_jobs)
     return Ranking(ranking.order, _NO_TIES, ranking.retrieved)
 
 
 def _ranked(
-    scores: NDArray[np.float64], indptr: NDArray[np.int64], before: NDArray[np.int64], threads: int | None
+    scores: NDArray[np.float64], indptr: NDArray[np.int64], before: NDArray[np.int64], n_jobs: int | None
 ) -> tuple[Ranking, bool]:
     n_queries = len(indptr) - 1
     order = np.empty(len(scores), dtype=np.int64)
@@ -250,7 +250,7 @@ def _ranked(
         _rank_kernel(first, end, indptr, scores, before, order, tie_end, retrieved, tied,
                      np.empty(longest, np.int64), np.empty(longest), *order_scratch(longest))  # fmt: skip
 
-    for_query_blocks(work, indptr, threads)
+    for_query_blocks(work, indptr, n_jobs)
     any_tied = bool(tied.any())
     return Ranking(order, tie_end if any_tied else _NO_TIES, retrieved), any_tied
 

@@ -29,7 +29,7 @@ class TestChoice(StrEnum):
     """Names of the significance tests."""
 
     t = "t"
-    randomisation = "randomisation"
+    randomization = "randomization"
     bootstrap = "bootstrap"
 
 
@@ -96,8 +96,10 @@ Group = Annotated[
 ]
 Weighted = Annotated[bool, typer.Option("--weighted", help="Weigh queries by DATA's query weights.")]
 ShowAs = Annotated[OutputFormat, typer.Option("--format", help="Form of the output.")]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads to use; all cores by default.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all randomness.")]
+Threads = Annotated[
+    int | None, typer.Option("--n-jobs", "--threads", min=1, help="Threads to use; all cores by default.")
+]
+Seed = Annotated[int, typer.Option("--random-state", "--seed", min=0, help="Seed of all randomness.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Model file: gradrank's, LightGBM's text, or XGBoost's JSON or UBJSON.")

@@ -28,7 +28,7 @@ def is_trec(path: Path, score_files: Sequence[str]) -> bool:
 def data_and_scores(
     path: Path, reading: Reading, score_files: Sequence[str], labels: Sequence[str] | None, notes: Notes
 ) -> tuple[RankingData, dict[str, NDArray[np.float64]]]:
-    """The data, and the scores of each file in the data's order."""
+    """The data, and the scores of each file, in the order of the data file's rows."""
     if is_trec(path, score_files):
         if labels:
             raise DataError("--label needs one number a row of DATA, but DATA is TREC qrels")
@@ -70,5 +70,4 @@ def _scores(name: str, is_run: bool, data: RankingData) -> NDArray[np.float64]:
         return run_scores(data, read_run(name))
     from gradrank.data.formats.columns import read_column
 
-    scores: NDArray[np.float64] = data.from_input_order(read_column(name, expected=data.n_docs, allow_neg_inf=True))
-    return scores
+    return read_column(name, expected=data.n_docs, allow_neg_inf=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_ALGORITHM = "lambdamart"
 # Options that go with every learner: one that needs no chance or threads just does not use them.
-_FOR_ALL = ("seed", "threads")
+_FOR_ALL = ("random_state", "n_jobs")
 
 
 # ---------------------------------------------------------------------- options to a learner
@@ -181,7 +181,7 @@ def _check_labels(learner: RankingEstimator, data: RankingData, path: Path, *, i
     from gradrank.objectives import Scheduled, Tiered
 
     try:
-        bind_measures(_measures(learner), data, threads=_threads(learner))
+        bind_measures(_measures(learner), data, n_jobs=_threads(learner))
         # Training over several label sources looks for pairs in all of them, and says what it found.
         if not is_train or isinstance(learner._objective(), Tiered | Scheduled):
             return
@@ -203,8 +203,8 @@ def _measures(learner: RankingEstimator) -> list[Any]:
 
 
 def _threads(learner: RankingEstimator) -> int | None:
-    threads: int | None = getattr(learner, "threads", None)
-    return threads
+    n_jobs: int | None = getattr(learner, "n_jobs", None)
+    return n_jobs
 
 
 # ---------------------------------------------------------------------- training
@@ -270,9 +270,9 @@ class Run:
         """The learner's measures on a data set."""
         from gradrank.measures import mean_value, measure_values
 
-        threads = _threads(self.learner)
-        scores = self.learner.ranker_.score(data, threads=threads)
-        found = measure_values(_measures(self.learner), scores, data, threads=threads)
+        n_jobs = _threads(self.learner)
+        scores = self.learner.ranker_.predict(data, n_jobs=n_jobs)
+        found = measure_values(_measures(self.learner), scores, data, n_jobs=n_jobs)
         return {str(measure): mean_value(values) for measure, values in found.items()}
 
     # ------------------------------------------------------------------ what is said of it
@@ -293,11 +293,11 @@ class Run:
             words += [word for option in labels[key] for word in (_label_flag(key), option)]
         words += _reading_options(reading)
         words += ["--checkpoint", str(checkpoint)] if checkpoint else []
-        threads = _threads(self.learner)
-        words += ["--threads", str(threads)] if threads else []
+        n_jobs = _threads(self.learner)
+        words += ["--threads", str(n_jobs)] if n_jobs else []
         return shlex.join([*words, "-o", str(self.output)])
 
-    def summarise(
+    def summarize(
         self,
         values: Mapping[str, Mapping[str, float]],
         seconds: float,
@@ -345,7 +345,7 @@ def _parameter_options(learner: RankingEstimator, known: Sequence[str], monotone
     # Features are named, and threads do not change the model: both are said elsewhere.
     for name in parameters_of(learner):
         value = getattr(learner, name)
-        if name not in known or name in ("threads", "lightgbm") or value is None:
+        if name not in known or name in ("n_jobs", "lightgbm") or value is None:
             continue
         if isinstance(value, bool):
             words.append(_flag(name) if value else _flag(f"no-{name}"))

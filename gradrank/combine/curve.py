@@ -27,7 +27,7 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Mean measures as functions of α: row m of ``values`` is constant between neighbours of ``edges``.
+    """Mean measures as functions of α: row m of ``values`` is constant between neighbors of ``edges``.
 
     At the edges themselves documents are tied; single points in between where lines meet and nothing else changes
     have other values too, and are not told.
@@ -92,7 +92,7 @@ def _places(path: Path, edges: FloatArray) -> IntArray:
 
 
 def joined(curves: Sequence[Curve]) -> Curve:
-    """Curves over neighbouring ranges as one."""
+    """Curves over neighboring ranges as one."""
     if len(curves) == 1:
         return curves[0]
     edges = np.concatenate([*(curve.edges[:-1] for curve in curves), curves[-1].edges[-1:]])

@@ -51,7 +51,7 @@ def search_weights(
     *,
     method: Method = "exact",
     convex: bool = False,
-    threads: int | None = None,
+    n_jobs: int | None = None,
     progress: RoundProgress | None = None,
 ) -> Weighting:
     """Weights of 0 or more for score columns, for the best mean of a measure.
@@ -71,7 +71,7 @@ def search_weights(
     if len(columns) < 2:
         raise DataError("one ranker is given, expected two or more to combine")
     scores = [scores_of(column, data) for column in columns]
-    combiner = Combiner(data, measure, threads=threads)
+    combiner = Combiner(data, measure, n_jobs=n_jobs)
     alone = [combiner.values(column) for column in scores]
     spreads = np.array([spread_within_queries(column, data) for column in scores])
     starts = [*np.diag(1.0 / spreads), 1.0 / spreads]
@@ -121,7 +121,7 @@ def combine_rankers(
     *,
     method: Method = "exact",
     convex: bool = False,
-    threads: int | None = None,
+    n_jobs: int | None = None,
     progress: RoundProgress | None = None,
 ) -> WeightedSum:
     """One ranker from several: their sum with the weights of :func:`search_weights` on ``data``.
@@ -130,11 +130,11 @@ def combine_rankers(
     >>> from gradrank.models.feature import FeatureRanker
     >>> data = RankingData.from_arrays([[1.0, 0.0], [0.0, 3.0], [2.0, 2.0]], [0, 1, 2], qid=[1, 1, 1])
     >>> both = combine_rankers([FeatureRanker("f1"), FeatureRanker("f2")], data, NDCG())
-    >>> NDCG().mean(both.score(data), data)
+    >>> NDCG().mean(both.predict(data), data)
     1.0
     """
-    columns = [ranker.score(data, threads=threads) for ranker in rankers]
-    found = search_weights(columns, data, measure, method=method, convex=convex, threads=threads, progress=progress)
+    columns = [ranker.predict(data, n_jobs=n_jobs) for ranker in rankers]
+    found = search_weights(columns, data, measure, method=method, convex=convex, n_jobs=n_jobs, progress=progress)
     return weighted_sum(rankers, found, data, {"combination": method, "measure": str(measure)})
 
 

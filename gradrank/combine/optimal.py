@@ -60,7 +60,7 @@ def optimal_combination(
     low: float = 0.0,
     high: float | None = None,
     also: Sequence[float] = (),
-    threads: int | None = None,
+    n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Combination:
     """The α that gives the best mean of a measure, over all α there are.
@@ -76,19 +76,19 @@ def optimal_combination(
     >>> found.alpha, found.interval, found.value
     (0.375, (0.25, 0.5), 1.0)
     """
-    combiner = Combiner(data, measure, threads=threads)
-    one, two = (scores_of(ranker, data, threads) for ranker in (first, second))
+    combiner = Combiner(data, measure, n_jobs=n_jobs)
+    one, two = (scores_of(ranker, data, n_jobs) for ranker in (first, second))
     return combiner.search(one, two, form=form, low=low, high=high, also=also, progress=progress)
 
 
-def scores_of(ranker: ArrayLike | Ranker, data: RankingData, threads: int | None = None) -> FloatArray:
+def scores_of(ranker: ArrayLike | Ranker, data: RankingData, n_jobs: int | None = None) -> FloatArray:
     """A ranker's scores, or the given ones, checked: combining needs finite numbers.
 
     >>> data = RankingData.from_arrays([[0.0]] * 2, [1, 0], qid=[1, 1])
     >>> scores_of([1, 2], data).tolist()
     [1.0, 2.0]
     """
-    given = ranker.score(data, threads=threads) if isinstance(ranker, Ranker) else ranker
+    given = ranker.predict(data, n_jobs=n_jobs) if isinstance(ranker, Ranker) else ranker
     try:
         scores = np.ascontiguousarray(given, dtype=np.float64)
     except (TypeError, ValueError):
@@ -101,7 +101,7 @@ def scores_of(ranker: ArrayLike | Ranker, data: RankingData, threads: int | None
             f"score of document {row + 1} is {scores[row]}, expected a finite number: "
             "rankers can be combined only where all of them score every document"
         )
-    return scores
+    return data.from_input_order(scores)
 
 
 class Combiner:
@@ -121,13 +121,13 @@ class Combiner:
         measure: AnyMeasure,
         *,
         queries: NDArray[np.bool_] | None = None,
-        threads: int | None = None,
+        n_jobs: int | None = None,
         most_changes: int = MOST_CHANGES,
     ) -> None:
         self.measure = measure
         self._parts = measure.parts if isinstance(measure, Graded) else (measure,)
         self._names = [str(part) for part in self._parts]
-        self._bound = bind_measures(self._parts, data, threads=threads)
+        self._bound = bind_measures(self._parts, data, n_jobs=n_jobs)
         self._graded = measure if isinstance(measure, Graded) else Graded((measure,))
         self._data = data
         self._queries = queries

@@ -167,7 +167,7 @@ def _by_walking(
                                    change)  # fmt: skip
         return _sorted_changes(at[:count], change[:count])
 
-    changes = _in_waves(walk, _chunks(most), most, limit, bound.threads, progress)
+    changes = _in_waves(walk, _chunks(most), most, limit, bound.n_jobs, progress)
     return float(starts.sum()), changes
 
 
@@ -206,7 +206,7 @@ def _in_waves(
     chunks: Sequence[tuple[int, int]],
     most: IntArray,
     limit: int | None,
-    threads: int | None,
+    n_jobs: int | None,
     progress: Progress | None,
 ) -> Changes:
     """All chunks' changes, merged; chunks and the order of merging are the same for any number of threads."""
@@ -214,16 +214,16 @@ def _in_waves(
     done: list[Changes] = []
     for wave in range(0, len(chunks), _WAVE):
         now = slice(wave, wave + _WAVE)
-        done.append(_merged(_for_each(lambda chunk: walk(*chunk), chunks[now], cost[now], threads), threads))
+        done.append(_merged(_for_each(lambda chunk: walk(*chunk), chunks[now], cost[now], n_jobs), n_jobs))
         if limit is not None and sum(len(at) for at, _ in done) > limit:
-            raise TooManyChanges(float(np.median(_merged(done, threads)[0])))
+            raise TooManyChanges(float(np.median(_merged(done, n_jobs)[0])))
         if progress is not None:
             progress(sum(cost[: wave + _WAVE]) / sum(cost))
-    return _merged(done, threads)
+    return _merged(done, n_jobs)
 
 
 def _for_each(
-    function: Callable[[_Item], Changes], items: Sequence[_Item], costs: Sequence[int], threads: int | None
+    function: Callable[[_Item], Changes], items: Sequence[_Item], costs: Sequence[int], n_jobs: int | None
 ) -> list[Changes]:
     """The function of every item, on several threads."""
     results: dict[int, Changes] = {}
@@ -232,7 +232,7 @@ def _for_each(
         for k in range(first, end):
             results[k] = function(items[k])
 
-    for_query_blocks(work, np.concatenate(([0], np.cumsum(costs))), threads)
+    for_query_blocks(work, np.concatenate(([0], np.cumsum(costs))), n_jobs)
     return [results[k] for k in range(len(items))]
 
 
@@ -242,12 +242,12 @@ def _sorted_changes(at: FloatArray, change: FloatArray) -> Changes:
     return out_at[:count].copy(), out_change[:count].copy()
 
 
-def _merged(lists: Sequence[Changes], threads: int | None) -> Changes:
+def _merged(lists: Sequence[Changes], n_jobs: int | None) -> Changes:
     """Sorted lists of changes as one, two by two."""
     left = list(lists) or [(np.empty(0), np.empty(0))]
     while len(left) > 1:
         pairs = [left[k : k + 2] for k in range(0, len(left), 2)]
-        left = _for_each(_merged_pair, pairs, [sum(len(at) for at, _ in pair) + 1 for pair in pairs], threads)
+        left = _for_each(_merged_pair, pairs, [sum(len(at) for at, _ in pair) + 1 for pair in pairs], n_jobs)
     return left[0]
 
 
@@ -262,7 +262,7 @@ def _merged_pair(pair: Sequence[Changes]) -> Changes:
 
 # ---------------------------------------------------------------------- the definition
 def _by_definition(bound: BoundMeasure, lines: Lines, active: NDArray[np.bool_]) -> tuple[float, Changes]:
-    """Each query evaluated between all its neighbouring crossings: for measures that have no walk, and its oracle."""
+    """Each query evaluated between all its neighboring crossings: for measures that have no walk, and its oracle."""
     indptr = bound.data.indptr
     start = 0.0
     lists: list[Changes] = []
@@ -273,7 +273,7 @@ def _by_definition(bound: BoundMeasure, lines: Lines, active: NDArray[np.bool_])
         edges = np.concatenate(([lines.low], at, [lines.high]))
         middle = edges[:-1] + np.diff(edges) / 2.0
         mixed = Lines(one[None, :], two[None, :], lines.convex).scores(middle[:, None])  # type: ignore[arg-type]
-        values = bound.measure.values(mixed.ravel(), _repeated(bound.data, rows, len(middle)), threads=1)
+        values = bound.measure.values(mixed.ravel(), _repeated(bound.data, rows, len(middle)), n_jobs=1)
         start += float(values[0])
         lists.append((at, np.diff(values)))
     if not lists:

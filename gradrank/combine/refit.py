@@ -38,18 +38,18 @@ def refit_weights(
     high: float = 100.0,
     rounds: int | None = None,
     least: float = 1e-6,
-    threads: int | None = None,
+    n_jobs: int | None = None,
     progress: RefitProgress | None = None,
 ) -> Refit:
     """Give each tree in turn the exact best weight in 0…``high`` with all others fixed, until nothing improves.
 
     The measure's mean on ``data`` never falls. A round goes through all trees; rounds end when one gains less than
-    ``least``, or after ``rounds`` of them. Meant for data on which few trees already regularise enough (the refitted
+    ``least``, or after ``rounds`` of them. Meant for data on which few trees already regularize enough (the refitted
     ensemble fits ``data`` more closely). Leaf values are scaled, so the ensemble is saved and scored as before.
 
     >>> from gradrank.data.artificial import make_data
     >>> from gradrank.measures import NDCG
-    >>> data = make_data(30, n_docs=10, n_features=3, seed=1)
+    >>> data = make_data(30, n_docs=10, n_features=3, random_state=1)
     >>> stumps = [Tree.numerical(split_feature=[f], threshold=[0.0], left=[-1], right=[-2], leaf_value=[0.0, 1.0])
     ...           for f in (0, 1)]
     >>> refit = refit_weights(TreeEnsemble(stumps, data.feature_names), data, NDCG(5))
@@ -58,12 +58,12 @@ def refit_weights(
     """
     if not 1.0 <= high < np.inf:
         raise DataError(f"high is {high}, expected a finite number of 1 or more: 1 is the weight that trees have")
-    combiner = Combiner(data, measure, threads=threads)
+    combiner = Combiner(data, measure, n_jobs=n_jobs)
     matrix = feature_matrix(data, ensemble.feature_names)
     weights = np.ones(ensemble.n_trees)
 
     def outputs(tree: Tree) -> FloatArray:
-        return np.asarray(tree.leaf_value[assign_leaves(tree, matrix, threads=threads)])
+        return np.asarray(tree.leaf_value[assign_leaves(tree, matrix, n_jobs=n_jobs)])
 
     def total() -> FloatArray:
         """Scores as the ensemble adds them up, so that a rounding error of a difference cannot grow."""

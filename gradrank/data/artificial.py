@@ -163,7 +163,7 @@ class Truth:
     deviation: float
     """Mean and standard deviation of the relevance polynomial over documents."""
     cuts: NDArray[np.float64]
-    """Cuts of the standardised relevance into true grades."""
+    """Cuts of the standardized relevance into true grades."""
     noisy_cuts: NDArray[np.float64]
     """The same for relevance with the judges' noise, so that noise leaves the shares of the grades alone."""
     second_cuts: NDArray[np.float64]
@@ -172,7 +172,7 @@ class Truth:
     appeal_mean: float
     appeal_deviation: float
 
-    def standardised(self, X: NDArray[np.float32]) -> NDArray[np.float64]:
+    def standardized(self, X: NDArray[np.float32]) -> NDArray[np.float64]:
         """Noise-free relevance of documents, mean 0 and variance 1."""
         return (self.relevance(X) - self.mean) / self.deviation
 
@@ -180,7 +180,7 @@ class Truth:
 def make_truth(
     n_features: int = 50,
     *,
-    seed: int = 0,
+    random_state: int = 0,
     grades: int | Sequence[float] = 5,
     noise: float = 0.0,
     second_graders: float | None = None,
@@ -189,11 +189,11 @@ def make_truth(
 ) -> Truth:
     """The ground truth behind :func:`make_data` for the same arguments.
 
-    >>> truth = make_truth(n_features=10, seed=3)
-    >>> truth.standardised(np.zeros((1, 10), dtype=np.float32)).shape, len(truth.cuts)
+    >>> truth = make_truth(n_features=10, random_state=3)
+    >>> truth.standardized(np.zeros((1, 10), dtype=np.float32)).shape, len(truth.cuts)
     ((1,), 4)
     """
-    for name, number in (("seed", seed), ("domain", domain)):
+    for name, number in (("random_state", random_state), ("domain", domain)):
         if number < 0:
             raise DataError(f"{name} is {number}, expected 0 or more")
     _check("domain_shift", domain_shift, 0.0, 1.0)
@@ -202,13 +202,13 @@ def make_truth(
         raise DataError(f"n_features is {n_features}, expected 3 or more (a cubic term needs three features)")
     quantiles = cut_quantiles(grades)
     relevance = _random_polynomial(
-        n_features, round(_QUADRATIC * n_features), round(_CUBIC * n_features), _stream(seed, _TRUTH)
+        n_features, round(_QUADRATIC * n_features), round(_CUBIC * n_features), _stream(random_state, _TRUTH)
     )
     if domain_shift > 0:
-        relevance = relevance.perturbed(domain_shift, _stream(seed, _DOMAIN, domain))
+        relevance = relevance.perturbed(domain_shift, _stream(random_state, _DOMAIN, domain))
     # Snippets appeal in the same way everywhere: the appeal does not shift with the domain.
-    appeal = _random_polynomial(n_features, 20, 0, _stream(seed, _APPEAL_TRUTH))
-    rng = _stream(seed, _CUT_SAMPLE)
+    appeal = _random_polynomial(n_features, 20, 0, _stream(random_state, _APPEAL_TRUTH))
+    rng = _stream(random_state, _CUT_SAMPLE)
     X = _features(rng, _SAMPLE, n_features)
     values = relevance(X)
     mean, deviation = float(values.mean()), float(values.std())
@@ -265,7 +265,7 @@ def make_data(
     *,
     n_docs: int | tuple[int, int] = 50,
     n_features: int = 50,
-    seed: int = 0,
+    random_state: int = 0,
     grades: int | Sequence[float] = 5,
     noise: float = 0.0,
     clicks: bool = False,
@@ -274,7 +274,7 @@ def make_data(
     domain: int = 1,
     part: int = 0,
     first_qid: int = 1,
-    threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> RankingData:
     """Artificial queries and documents with grades from a random cubic polynomial.
 
@@ -286,7 +286,7 @@ def make_data(
     the base domain of the same seed. Different ``part`` of the same seed are different documents
     under the same truth. Queries are numbered from ``first_qid``.
 
-    >>> data = make_data(20, n_docs=(5, 9), n_features=10, seed=1, clicks=True)
+    >>> data = make_data(20, n_docs=(5, 9), n_features=10, random_state=1, clicks=True)
     >>> data.n_queries, data.n_features, data.label_names, data.qid[0], data.docid[0]
     (20, 10, ('label', 'clicks'), '1', 'q1d1')
     """
@@ -299,7 +299,7 @@ def make_data(
         _check("second_graders", second_graders, 0.0, _FINITE)
     truth = make_truth(
         n_features,
-        seed=seed,
+        random_state=random_state,
         grades=grades,
         noise=noise,
         second_graders=second_graders,
@@ -307,7 +307,7 @@ def make_data(
         domain=domain,
     )
     key = (domain if domain_shift > 0 else 0, part)
-    sizes = _stream(seed, _SIZES, *key).integers(low, high + 1, n_queries)
+    sizes = _stream(random_state, _SIZES, *key).integers(low, high + 1, n_queries)
     indptr = np.concatenate(([0], np.cumsum(sizes)))
     n = int(indptr[-1])
     X = np.empty((n, n_features), dtype=np.float32)
@@ -319,18 +319,20 @@ def make_data(
         for block in range(first_block, end_block):
             rows = slice(block_indptr[block], block_indptr[block + 1])
             count = int(rows.stop - rows.start)
-            X[rows] = _features(_stream(seed, _FEATURES, *key, block), count, n_features)
-            values = truth.standardised(X[rows])
-            labels[PRIMARY_LABEL][rows] = _grades(values, truth.noisy_cuts, noise, _stream(seed, _NOISE, *key, block))
+            X[rows] = _features(_stream(random_state, _FEATURES, *key, block), count, n_features)
+            values = truth.standardized(X[rows])
+            labels[PRIMARY_LABEL][rows] = _grades(
+                values, truth.noisy_cuts, noise, _stream(random_state, _NOISE, *key, block)
+            )
             if second_graders is not None:
-                rng = _stream(seed, _SECOND, *key, block)
+                rng = _stream(random_state, _SECOND, *key, block)
                 labels["second"][rows] = _grades(values, truth.second_cuts, second_graders, rng)
             if clicks:
                 block_sizes = sizes[block * _BLOCK : (block + 1) * _BLOCK]
-                streams = (_stream(seed, _APPEAL, *key, block), _stream(seed, _CLICKS, *key, block))
+                streams = (_stream(random_state, _APPEAL, *key, block), _stream(random_state, _CLICKS, *key, block))
                 labels["clicks"][rows] = _click_rates(truth, X[rows], values, block_sizes, *streams)
 
-    for_query_blocks(work, block_indptr, threads)
+    for_query_blocks(work, block_indptr, n_jobs)
     return RankingData.from_arrays(
         X,
         labels,
@@ -339,7 +341,7 @@ def make_data(
     )
 
 
-def make_splits(n_queries: int = 10_000, *, seed: int = 0, **options: Any) -> dict[str, RankingData]:
+def make_splits(n_queries: int = 10_000, *, random_state: int = 0, **options: Any) -> dict[str, RankingData]:
     """Train, validation and test data of n, n/2 and n queries under one ground truth.
 
     Options are those of :func:`make_data`.
@@ -352,13 +354,13 @@ def make_splits(n_queries: int = 10_000, *, seed: int = 0, **options: Any) -> di
     splits: dict[str, RankingData] = {}
     first_qid = 1
     for part, (name, count) in enumerate(counts.items()):
-        splits[name] = make_data(count, seed=seed, part=part, first_qid=first_qid, **options)
+        splits[name] = make_data(count, random_state=random_state, part=part, first_qid=first_qid, **options)
         first_qid += count
     return splits
 
 
-def _stream(seed: int, *key: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+def _stream(random_state: int, *key: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=key))
 
 
 def _check(name: str, value: float, low: float, high: float) -> None:

@@ -14,18 +14,18 @@ from gradrank.data.strings import Strings
 from gradrank.errors import DataError
 
 
-def k_folds(data: RankingData, k: int, seed: int = 0) -> Iterator[tuple[RankingData, RankingData]]:
+def k_folds(data: RankingData, k: int, random_state: int = 0) -> Iterator[tuple[RankingData, RankingData]]:
     """Yield ``k`` pairs (train, test); each query is in exactly one test set.
 
     Test sets differ by at most one query in size. Each pair is made when it is asked for.
 
     >>> data = RankingData.from_arrays([[1.0], [2.0], [3.0], [4.0]], qid=["a", "b", "c", "d"])
-    >>> [(train.n_queries, test.n_queries) for train, test in k_folds(data, 3, seed=1)]
+    >>> [(train.n_queries, test.n_queries) for train, test in k_folds(data, 3, random_state=1)]
     [(2, 2), (3, 1), (3, 1)]
     """
     if not 2 <= k <= data.n_queries:
         raise DataError(f"k is {k}, expected 2 to {data.n_queries}, the number of queries")
-    shuffled = np.random.default_rng(seed).permutation(data.n_queries)
+    shuffled = np.random.default_rng(random_state).permutation(data.n_queries)
     return _folds(data, [np.sort(part) for part in np.array_split(shuffled, k)])
 
 
@@ -37,13 +37,13 @@ def _folds(data: RankingData, parts: list[np.ndarray]) -> Iterator[tuple[Ranking
         yield data.take_queries(~test), data.take_queries(test)
 
 
-def split_queries(data: RankingData, fractions: Sequence[float], seed: int = 0) -> tuple[RankingData, ...]:
+def split_queries(data: RankingData, fractions: Sequence[float], random_state: int = 0) -> tuple[RankingData, ...]:
     """Cut the queries at random into parts of the given fractions.
 
     If the fractions add up to 1 every query is in one part; to less, some are left out.
 
     >>> data = RankingData.from_arrays([[1.0], [2.0], [3.0], [4.0]], qid=["a", "b", "c", "d"])
-    >>> [part.n_queries for part in split_queries(data, [0.5, 0.25, 0.25], seed=1)]
+    >>> [part.n_queries for part in split_queries(data, [0.5, 0.25, 0.25], random_state=1)]
     [2, 1, 1]
     """
     shares = np.asarray(fractions, dtype=np.float64)
@@ -51,7 +51,7 @@ def split_queries(data: RankingData, fractions: Sequence[float], seed: int = 0) 
         raise DataError(f"fractions are {list(fractions)}, expected numbers above 0 that add up to at most 1")
     # Rounding the running sum, not each share, makes the sizes add up.
     cuts = np.rint(np.minimum(np.cumsum(shares), 1.0) * data.n_queries).astype(np.int64)
-    shuffled = np.random.default_rng(seed).permutation(data.n_queries)[: cuts[-1]]
+    shuffled = np.random.default_rng(random_state).permutation(data.n_queries)[: cuts[-1]]
     parts = np.split(shuffled, cuts[:-1])
     for fraction, part in zip(fractions, parts, strict=True):
         if len(part) == 0:
@@ -59,7 +59,7 @@ def split_queries(data: RankingData, fractions: Sequence[float], seed: int = 0) 
     return tuple(data.take_queries(np.sort(part)) for part in parts)
 
 
-def sample_queries(data: RankingData, amount: int | float, seed: int = 0) -> RankingData:
+def sample_queries(data: RankingData, amount: int | float, random_state: int = 0) -> RankingData:
     """Draw queries at random: a whole number is a count, a float a fraction (rounded, at least one query).
 
     >>> data = RankingData.from_arrays([[1.0], [2.0], [3.0], [4.0]], qid=["a", "b", "c", "d"])
@@ -74,7 +74,7 @@ def sample_queries(data: RankingData, amount: int | float, seed: int = 0) -> Ran
         if not 0 < amount <= 1:
             raise DataError(f"amount is {amount}, expected a fraction above 0 and up to 1, or a whole number")
         count = max(1, round(amount * data.n_queries))
-    return data.take_queries(np.sort(np.random.default_rng(seed).permutation(data.n_queries)[:count]))
+    return data.take_queries(np.sort(np.random.default_rng(random_state).permutation(data.n_queries)[:count]))
 
 
 def letor_rotation(n_parts: int = 5) -> list[tuple[tuple[int, ...], int, int]]:

@@ -22,7 +22,9 @@ TOP_K_LABEL = "topk"
 """Usual name of the label column."""
 
 
-def top_k_labels(labels: NDArray[np.float32], indptr: NDArray[np.int64], k: int, seed: int = 0) -> NDArray[np.float32]:
+def top_k_labels(
+    labels: NDArray[np.float32], indptr: NDArray[np.int64], k: int, random_state: int = 0
+) -> NDArray[np.float32]:
     """Position labels from grades: a random total order that respects the grades, of which the top k are kept.
 
     A query's order depends on the seed and on the query's place in the data only. Fewer than k judged documents: all
@@ -32,7 +34,7 @@ def top_k_labels(labels: NDArray[np.float32], indptr: NDArray[np.int64], k: int,
     [0.0, 2.0, 1.0, nan, 2.0]
     """
     _check_k(k)
-    random = np.random.default_rng(seed).random(len(labels))
+    random = np.random.default_rng(random_state).random(len(labels))
     query = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     # Descending grade, unjudged documents last, equal grades at random.
     order = np.lexsort((random, -labels, query))
@@ -64,7 +66,7 @@ def is_top_k(labels: NDArray[np.float32], indptr: NDArray[np.int64]) -> bool:
     return bool(k >= 1 and np.array_equal(values, np.maximum(k - (np.arange(len(values)) - first), 0)))
 
 
-def top_k_truth(data: RankingData, k: int, *, seed: int = 0, source: str | None = None) -> NDArray[np.float32]:
+def top_k_truth(data: RankingData, k: int, *, random_state: int = 0, source: str | None = None) -> NDArray[np.float32]:
     """The position labels of a label column: its own if it is a top-k truth of at most k, made from its grades if not.
 
     >>> data = RankingData.from_arrays([[0.0]] * 3, [2, 0, 1], qid=[1, 1, 1])
@@ -74,11 +76,11 @@ def top_k_truth(data: RankingData, k: int, *, seed: int = 0, source: str | None 
     labels = data.label(source)
     if is_top_k(labels, data.indptr) and np.nanmax(labels) <= k:
         return labels
-    return top_k_labels(labels, data.indptr, k, seed)
+    return top_k_labels(labels, data.indptr, k, random_state)
 
 
 def with_top_k(
-    data: RankingData, k: int, *, seed: int = 0, source: str | None = None, name: str = TOP_K_LABEL
+    data: RankingData, k: int, *, random_state: int = 0, source: str | None = None, name: str = TOP_K_LABEL
 ) -> RankingData:
     """The data with one more label column: the top-k truth of its graded labels.
 
@@ -86,7 +88,7 @@ def with_top_k(
     >>> with_top_k(data, k=1).label("topk").tolist()
     [0.0, 0.0, 1.0]
     """
-    return data.with_label(name, top_k_labels(data.label(source), data.indptr, k, seed))
+    return data.with_label(name, top_k_labels(data.label(source), data.indptr, k, random_state))
 
 
 def top_k_of_order(data: RankingData, positions: ArrayLike, k: int) -> NDArray[np.float32]:
@@ -111,7 +113,7 @@ def top_k_of_order(data: RankingData, positions: ArrayLike, k: int) -> NDArray[n
 
 
 def top_k_of_preferences(
-    n_docs: int, preferences: Iterable[tuple[int, int]], k: int, *, seed: int = 0
+    n_docs: int, preferences: Iterable[tuple[int, int]], k: int, *, random_state: int = 0
 ) -> NDArray[np.float32]:
     """Position labels of one query from preference judgments (winner, loser) between document numbers.
 
@@ -137,7 +139,7 @@ def top_k_of_preferences(
     for through in range(n_docs):  # Warshall: whoever is above `through` is above all below it
         above[above[:, through]] |= above[through]
     strictly = above & ~above.T
-    random = np.random.default_rng(seed).random(n_docs)
+    random = np.random.default_rng(random_state).random(n_docs)
     order = np.lexsort((random, -wins, -strictly.sum(axis=1), strictly.sum(axis=0), ~seen))
     result = np.full(n_docs, np.nan, dtype=np.float32)
     result[order] = np.maximum(k - np.arange(n_docs), 0)
@@ -150,7 +152,7 @@ def with_preferences(
     preferences: Mapping[str, Sequence[tuple[str, str]]],
     k: int,
     *,
-    seed: int = 0,
+    random_state: int = 0,
     name: str = TOP_K_LABEL,
 ) -> RankingData:
     """The data with one more label column: the top-k truth of preference judgments between its document ids.
@@ -173,7 +175,10 @@ def with_preferences(
             number.setdefault(document, len(number))
         # All documents are ordered, then those of the data keep the top k among themselves.
         all_places = top_k_of_preferences(
-            len(number), [(number[winner], number[loser]) for winner, loser in pairs], len(number), seed=seed
+            len(number),
+            [(number[winner], number[loser]) for winner, loser in pairs],
+            len(number),
+            random_state=random_state,
         )
         inside = np.array([all_places[number[document]] for document in ids[start:end]], dtype=np.float32)
         labels[start:end] = top_k_labels(inside, np.array([0, end - start]), k)

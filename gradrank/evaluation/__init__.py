@@ -3,7 +3,7 @@
 from gradrank.data.label_facts import LabelFacts, label_facts
 from gradrank.evaluation.compare import Comparison, ComparisonRow, compare
 from gradrank.evaluation.evaluate import Evaluation, Scorer, Summary, evaluate
-from gradrank.evaluation.significance import PairedTest, bootstrap_test, holm, randomisation_test, t_test
+from gradrank.evaluation.significance import PairedTest, bootstrap_test, holm, randomization_test, t_test
 from gradrank.evaluation.tables import Column, Table
 
 __all__ = [
@@ -21,6 +21,6 @@ __all__ = [
     "evaluate",
     "holm",
     "label_facts",
-    "randomisation_test",
+    "randomization_test",
     "t_test",
 ]

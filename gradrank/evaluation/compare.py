@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from gradrank.errors import DataError
 from gradrank.evaluation.evaluate import Evaluation
-from gradrank.evaluation.significance import PairedTest, bootstrap_test, differences, holm, randomisation_test, t_test
+from gradrank.evaluation.significance import PairedTest, bootstrap_test, differences, holm, randomization_test, t_test
 from gradrank.evaluation.tables import Column, Table
 from gradrank.measures import Measure
 
-TestName = Literal["t", "randomisation", "bootstrap"]
+TestName = Literal["t", "randomization", "bootstrap"]
 Correction = Literal["holm"]
 Verdict = Literal["better", "worse", "no significant difference"]
 
@@ -128,7 +128,7 @@ def compare(
     level: float = 0.05,
     correction: Correction | None = "holm",
     resamples: int = 10_000,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> Comparison:
     """Test every system of an evaluation against a baseline (the first one unless named).
 
@@ -153,7 +153,7 @@ def compare(
         raise DataError("there is one system only, expected two or more to compare")
 
     rows = [
-        _row(evaluation, system, base, measure, test, level, resamples, seed)
+        _row(evaluation, system, base, measure, test, level, resamples, random_state)
         for system in others
         for measure in evaluation.measures
     ]
@@ -178,15 +178,15 @@ def _row(
     test: TestName,
     level: float,
     resamples: int,
-    seed: int,
+    random_state: int,
 ) -> ComparisonRow:
     """One row, its p-value not yet corrected."""
     a, b, weights = evaluation.values[system][measure], evaluation.values[base][measure], evaluation.weights
     if test == "t":
         result = t_test(a, b, weights=weights, level=level)
     else:
-        resampling = randomisation_test if test == "randomisation" else bootstrap_test
-        result = resampling(a, b, weights=weights, level=level, resamples=resamples, seed=seed)
+        resampling = randomization_test if test == "randomization" else bootstrap_test
+        result = resampling(a, b, weights=weights, level=level, resamples=resamples, random_state=random_state)
     d = differences(a, b)
     used = ~np.isnan(d) if weights is None else ~np.isnan(d) & (weights > 0)
     used_weights = None if weights is None else weights[used]

@@ -23,8 +23,8 @@ from gradrank.measures import AnyMeasure, Graded, Measure, bind_measures, bound_
 class Scorer(Protocol):
     """Anything that scores the documents of ranking data, one number each."""
 
-    def score(self, data: RankingData, /) -> ArrayLike:
-        """Scores of all documents, in the data's order."""
+    def predict(self, data: RankingData, /) -> ArrayLike:
+        """Scores of all documents, in the order in which they were given."""
 
 
 @dataclass(frozen=True)
@@ -142,9 +142,9 @@ def evaluate(
     measures: Iterable[AnyMeasure],
     *,
     weighted: bool = False,
-    threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> Evaluation:
-    """Evaluate systems — score columns in the data's row order, or rankers — by measures.
+    """Evaluate systems — score columns in the order in which the rows were given, or rankers — by measures.
 
     A score of −inf says that the document was not retrieved. A graded measure is reported as its parts.
     With ``weighted`` the data's query weights enter all means.
@@ -160,7 +160,7 @@ def evaluate(
         raise DataError("there is no system to evaluate")
     if weighted and data.weight is None:
         raise DataError("weighted means were asked for, but this data has no query weights")
-    bound = bind_measures(columns, data, threads=threads)
+    bound = bind_measures(columns, data, n_jobs=n_jobs)
     values = {name: bound_values(bound, _scores(name, system, data)) for name, system in systems.items()}
     sources = dict.fromkeys(measure.label or measure.default_source for measure in columns)
     facts = {source or data.label_names[0]: label_facts(data, source) for source in sources}
@@ -176,7 +176,7 @@ def _columns(measures: Iterable[AnyMeasure]) -> tuple[Measure, ...]:
 
 
 def _scores(name: str, system: ArrayLike | Scorer, data: RankingData) -> NDArray[np.float64]:
-    given = system.score(data) if isinstance(system, Scorer) else system
+    given = system.predict(data) if isinstance(system, Scorer) else system
     try:
         scores = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
@@ -192,4 +192,4 @@ def _scores(name: str, system: ArrayLike | Scorer, data: RankingData) -> NDArray
             f"score of {name!r} for document {row + 1} is {scores[row]}, "
             "expected a number (-inf for a document that was not retrieved)"
         )
-    return scores
+    return data.from_input_order(scores)

@@ -102,25 +102,26 @@ def permutation_importance(
     measure: Measure,
     *,
     repeats: int = 5,
-    seed: int = 0,
-    threads: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
 ) -> PermutationImportance:
     """Shuffle one feature at a time and measure again (Breiman 2001, with a ranking measure for the error rate).
 
-    Every feature and repeat has its own shuffle, which ``seed`` decides. The data is not changed and may be a memory
-    map: one column is held in memory, and a block of rows at a time. Features that the ranker cannot use drop by 0.
+    Every feature and repeat has its own shuffle, which ``random_state`` decides. The data is not changed and may be a
+    memory map: one column is held in memory, and a block of rows at a time. Features that the ranker cannot use
+    drop by 0.
 
     >>> data = RankingData.from_arrays([[1, 5], [2, 5], [1, 5], [2, 5]], [0, 1, 0, 1], qid=[1, 1, 2, 2])
     >>> from gradrank.measures import MRR
-    >>> found = permutation_importance(LinearRanker([1.0, 1.0]), data, MRR(), seed=3)
+    >>> found = permutation_importance(LinearRanker([1.0, 1.0]), data, MRR(), random_state=3)
     >>> found.baseline, bool(found.mean[0] > 0), float(found.mean[1])
     (1.0, True, 0.0)
     """
     if repeats < 1:
         raise DataError(f"repeats is {repeats}, expected 1 or more")
     matrix = feature_matrix(data, ranker.feature_names)
-    bound = bind_measures([measure], data, threads=threads)
-    baseline = mean_value(bound_values(bound, ranker.score(matrix, threads=threads))[measure])
+    bound = bind_measures([measure], data, n_jobs=n_jobs)
+    baseline = mean_value(bound_values(bound, ranker.predict(matrix, n_jobs=n_jobs))[measure])
     if np.isnan(baseline):
         raise DataError(f"{measure} has no value on this data: no query is judged")
     used = used_features(ranker)
@@ -132,14 +133,14 @@ def permutation_importance(
         if name not in used:
             continue
         for repeat in range(repeats):
-            rng = np.random.default_rng([seed, feature, repeat])
+            rng = np.random.default_rng([random_state, feature, repeat])
             shuffled[repeat] = rng.permutation(np.array(matrix[:, feature]))
         for start in range(0, len(matrix), rows):
             here = slice(start, start + rows)
             block = np.array(matrix[here])
             for repeat in range(repeats):
                 block[:, feature] = shuffled[repeat, here]
-                scores[repeat, here] = ranker.score(block, threads=threads)
+                scores[repeat, here] = ranker.predict(block, n_jobs=n_jobs)
         for repeat in range(repeats):
             drops[feature, repeat] = baseline - mean_value(bound_values(bound, scores[repeat])[measure])
     return PermutationImportance(ranker.feature_names, measure, baseline, drops)

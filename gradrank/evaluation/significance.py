@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from gradrank.errors import DataError
 
 EXACT_LIMIT = 12
-"""Up to this many non-zero differences the randomisation test enumerates every sign assignment."""
+"""Up to this many non-zero differences the randomization test enumerates every sign assignment."""
 
 _BLOCK_ELEMENTS = 1 << 20
 # Values that should be equal can differ in their last bits; a difference this small relative to
@@ -30,7 +30,7 @@ class PairedTest:
     """Outcome of one paired test of ``a`` against ``b``."""
 
     test: str
-    """Name of the test: ``t``, ``randomisation`` or ``bootstrap``."""
+    """Name of the test: ``t``, ``randomization`` or ``bootstrap``."""
     n: int
     """Queries on which both systems have a value."""
     difference: float
@@ -92,16 +92,16 @@ def t_test(a: ArrayLike, b: ArrayLike, *, weights: ArrayLike | None = None, leve
     return PairedTest("t", len(d), mean, mean - half, mean + half, p, ratio)
 
 
-def randomisation_test(
+def randomization_test(
     a: ArrayLike,
     b: ArrayLike,
     *,
     weights: ArrayLike | None = None,
     level: float = 0.05,
     resamples: int = 10_000,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> PairedTest:
-    """Fisher's randomisation test: how often would swapping the systems at random differ as much?
+    """Fisher's randomization test: how often would swapping the systems at random differ as much?
 
     If the systems were alike, each query's difference could as well have the other sign. The p-value is
     the share of sign assignments whose absolute mean difference is at least the observed one: over all
@@ -109,14 +109,14 @@ def randomisation_test(
     observed one, ``(1 + count) / (1 + resamples)``. The test itself has no interval; the one given is
     that of the t-test.
 
-    >>> randomisation_test([0.5, 0.7, 0.9, 0.8], [0.4, 0.5, 0.9, 0.7]).p
+    >>> randomization_test([0.5, 0.7, 0.9, 0.8], [0.4, 0.5, 0.9, 0.7]).p
     0.25
     """
     _check_resamples(resamples)
     d, w = _pairs(a, b, weights, level)
     mean = _mean(d, w)
     if len(d) == 0:
-        return PairedTest("randomisation", 0, nan, nan, nan, nan, nan, _too_few(0))
+        return PairedTest("randomization", 0, nan, nan, nan, nan, nan, _too_few(0))
     interval = t_test(a, b, weights=weights, level=level)
     moving = d if w is None else d * w
     moving = moving[moving != 0.0]
@@ -125,10 +125,10 @@ def randomisation_test(
     elif len(moving) <= EXACT_LIMIT:
         p, note = _exact_sign_flip_p(moving), "exact"
     else:
-        p, note = _sampled_sign_flip_p(moving, resamples, seed), f"{resamples:,} permutations"
+        p, note = _sampled_sign_flip_p(moving, resamples, random_state), f"{resamples:,} permutations"
     if len(d) == 1:
         note = _too_few(1)
-    return PairedTest("randomisation", len(d), mean, interval.low, interval.high, p, mean, note)
+    return PairedTest("randomization", len(d), mean, interval.low, interval.high, p, mean, note)
 
 
 def bootstrap_test(
@@ -138,7 +138,7 @@ def bootstrap_test(
     weights: ArrayLike | None = None,
     level: float = 0.05,
     resamples: int = 10_000,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> PairedTest:
     """Paired bootstrap: draw queries with replacement, and see where the mean difference falls.
 
@@ -157,7 +157,7 @@ def bootstrap_test(
         return PairedTest("bootstrap", len(d), mean, nan, nan, nan, mean, _too_few(len(d)))
     if not d.any():
         return PairedTest("bootstrap", len(d), mean, mean, mean, 1.0, mean, "no query differs")
-    means = _bootstrap_means(d, w, resamples, seed)
+    means = _bootstrap_means(d, w, resamples, random_state)
     low, high = np.quantile(means, [level / 2, 1 - level / 2])
     noise = _RELATIVE_NOISE * float(np.abs(d).max())
     below, above = int(np.count_nonzero(means <= noise)), int(np.count_nonzero(means >= -noise))
@@ -265,8 +265,8 @@ def _exact_sign_flip_p(d: NDArray[np.float64]) -> float:
     return int(np.count_nonzero(np.abs(signs @ d) >= _threshold(d))) / (1 << len(d))
 
 
-def _sampled_sign_flip_p(d: NDArray[np.float64], resamples: int, seed: int) -> float:
-    rng = np.random.default_rng(seed)
+def _sampled_sign_flip_p(d: NDArray[np.float64], resamples: int, random_state: int) -> float:
+    rng = np.random.default_rng(random_state)
     total, threshold, count = float(d.sum()), _threshold(d), 0
     n_bytes = (len(d) + 7) // 8
     for rows in _blocks(resamples, len(d)):
@@ -284,9 +284,9 @@ def _threshold(d: NDArray[np.float64]) -> float:
 
 
 def _bootstrap_means(
-    d: NDArray[np.float64], w: NDArray[np.float64] | None, resamples: int, seed: int
+    d: NDArray[np.float64], w: NDArray[np.float64] | None, resamples: int, random_state: int
 ) -> NDArray[np.float64]:
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     means = np.empty(resamples)
     done = 0
     for rows in _blocks(resamples, len(d)):

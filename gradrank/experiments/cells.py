@@ -96,7 +96,7 @@ def run_cell(cell: Cell, fold: Fold) -> Values:
     if ranker.training.get("interrupted"):
         raise KeyboardInterrupt  # half a training is no result
     measures = [parse_measure(name) for name in cell.measures]
-    found = measure_values(measures, ranker.score(fold.test), fold.test)  # type: ignore[arg-type]
+    found = measure_values(measures, ranker.predict(fold.test), fold.test)  # type: ignore[arg-type]
     return dict(zip(cell.measures, found.values(), strict=True))
 
 

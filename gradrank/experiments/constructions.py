@@ -75,8 +75,8 @@ def study_constructions(
     constructions: Sequence[str | Construction] | None = None,
     algorithm: str = "lambdamart",
     parameters: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    threads: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
     said: Said | None = None,
 ) -> ConstructionStudy:
     """Train a learner once for each λ construction of a measure and compare them on the validation data.
@@ -86,16 +86,16 @@ def study_constructions(
     ``split`` among the ``parameters`` change that. Ctrl-C ends the study with the constructions that are done.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(30, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(30, n_docs=10, n_features=5, random_state=1)
     >>> study = study_constructions(data["train"], data["vali"], "MAP", constructions=["local-cost"],
     ...                             parameters={"trees": 5, "min_docs": 5})
     >>> study.evaluation.systems
     ('ranknet-weight-pairs', 'local-cost')
     """
     target = single_measure(measure)
-    learners = _construction_learners(target, constructions, algorithm, parameters, seed, threads)
+    learners = _construction_learners(target, constructions, algorithm, parameters, random_state, n_jobs)
     scores, interrupted = train_all(learners, train, valid, {"": valid}, target, said)
-    evaluation = evaluate(valid, {name: found[""] for name, found in scores.items()}, [target], threads=threads)
+    evaluation = evaluate(valid, {name: found[""] for name, found in scores.items()}, [target], n_jobs=n_jobs)
     comparison = compare(evaluation, REFERENCE) if len(scores) > 1 else None
     return ConstructionStudy(target, algorithm, evaluation, comparison, interrupted)
 
@@ -121,8 +121,8 @@ def _construction_learners(
     constructions: Sequence[str | Construction] | None,
     algorithm: str,
     parameters: Mapping[str, Any] | None,
-    seed: int,
-    threads: int | None,
+    random_state: int,
+    n_jobs: int | None,
 ) -> dict[str, RankingEstimator]:
     """A learner for each construction by its name, the reference first."""
     chosen = [construction_of(item) if isinstance(item, str) else item for item in constructions or CONSTRUCTIONS]
@@ -130,7 +130,7 @@ def _construction_learners(
     alike = {"step": "gradient", "split": "mse"} if "step" in parameters_of(learner_named(algorithm)) else {}
     settings = {**alike, **(parameters or {})}
     return {
-        name: learner_for(algorithm, constructed(measure, item), measure, settings, seed, threads)
+        name: learner_for(algorithm, constructed(measure, item), measure, settings, random_state, n_jobs)
         for name, item in named.items()
     }
 

@@ -50,14 +50,14 @@ class Scale:
     constructions: tuple[str, ...] = tuple(CONSTRUCTIONS)
     shares: tuple[float, ...] = _SHARES
     """Figure 5: shares of the training queries."""
-    seed: int = 0
-    threads: int | None = None
+    random_state: int = 0
+    n_jobs: int | None = None
 
     def splits(self) -> dict[str, RankingData]:
         """Artificial data."""
         return make_splits(
-            self.queries, n_docs=self.docs, n_features=self.features, seed=self.seed, noise=self.noise,
-            threads=self.threads,
+            self.queries, n_docs=self.docs, n_features=self.features, random_state=self.random_state, noise=self.noise,
+            n_jobs=self.n_jobs,
         )  # fmt: skip
 
     def options(self) -> dict[str, Any]:
@@ -65,8 +65,8 @@ class Scale:
         return {
             "algorithm": self.algorithm,
             "parameters": dict(_parameter(pair) for pair in self.parameters),
-            "seed": self.seed,
-            "threads": self.threads,
+            "random_state": self.random_state,
+            "n_jobs": self.n_jobs,
         }
 
 
@@ -191,5 +191,5 @@ def _said(say: Say | None) -> Callable[[str, float], None] | None:
 
 def _facts(scale: Scale, data: Mapping[str, RankingData], *leave_out: str) -> dict[str, Any]:
     train = data["train"]
-    facts = {name: value for name, value in asdict(scale).items() if name not in ("threads", "docs", *leave_out)}
+    facts = {name: value for name, value in asdict(scale).items() if name not in ("n_jobs", "docs", *leave_out)}
     return facts | {"queries": train.n_queries, "documents": train.n_docs, "features": train.n_features}

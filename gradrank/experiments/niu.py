@@ -59,14 +59,16 @@ class Scale:
     """Of the artificial data, if no other is given."""
     docs: int = 40
     features: int = 20
-    seed: int = 1
-    threads: int | None = None
+    random_state: int = 1
+    n_jobs: int | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     """Further parameters of all learners."""
 
     def folds(self) -> list[Fold]:
         """Artificial data in five parts, as LETOR rotates them; judges err, as people do."""
-        whole = make_data(self.queries, n_docs=self.docs, n_features=self.features, seed=self.seed, noise=0.5)
+        whole = make_data(
+            self.queries, n_docs=self.docs, n_features=self.features, random_state=self.random_state, noise=0.5
+        )
         parts = [whole.take_queries(part) for part in np.array_split(np.arange(self.queries), 5)]
         return [Fold(*sets) for sets in letor_folds(parts)]
 
@@ -82,11 +84,11 @@ class Scale:
             "FocusedBoost": {"rounds": self.rounds},
             "ListMLE": {"k": self.k},
         }
-        given = {"measure": chooser, "threads": self.threads, **own.get(ranker, {})}
+        given = {"measure": chooser, "n_jobs": self.n_jobs, **own.get(ranker, {})}
         if ranker in FAMILIES:
-            given |= {"k": self.k, "beta": self.beta if beta is None else beta, "seed": self.seed}
+            given |= {"k": self.k, "beta": self.beta if beta is None else beta, "random_state": self.random_state}
         if ranker in ("ListNet", "RankNet", "FocusedNet", "ListMLE"):
-            given |= {"epochs": self.epochs, "hidden": self.hidden, "seed": self.seed}
+            given |= {"epochs": self.epochs, "hidden": self.hidden, "random_state": self.random_state}
         return ranker.lower(), given | self.parameters
 
     def measures(self, truth: str) -> tuple[str, ...]:
@@ -227,8 +229,8 @@ def _truths(scale: Scale, folds: Sequence[Fold]) -> dict[str, list[Fold]]:
         labels = labels.copy()
         for query, qid in enumerate(data.qid):
             start, end = int(data.indptr[query]), int(data.indptr[query + 1])
-            seed = zlib.crc32(f"{scale.seed} {qid}".encode())
-            labels[start:end] = top_k_labels(labels[start:end], np.array([0, end - start]), scale.k, seed)
+            random_state = zlib.crc32(f"{scale.random_state} {qid}".encode())
+            labels[start:end] = top_k_labels(labels[start:end], np.array([0, end - start]), scale.k, random_state)
         return data.with_label(data.label_names[0], labels)
 
     made: dict[str, list[Fold]] = {"graded": list(folds)}
@@ -263,7 +265,7 @@ def _verdicts(values: dict[str, Values], measure: str) -> tuple[dict[str, str], 
 
 
 def _facts(scale: Scale, folds: Sequence[Fold], *leave_out: str) -> dict[str, Any]:
-    left_out = ("threads", "parameters", "queries", "docs", "features", *leave_out)
+    left_out = ("n_jobs", "parameters", "queries", "docs", "features", *leave_out)
     facts = {name: value for name, value in asdict(scale).items() if name not in left_out}
     return {
         **facts,

@@ -62,19 +62,19 @@ class Scale:
     delta: float = 0.01
     moves: int = 50
     """Largest number of moves that follow better directions; 0 = only test."""
-    seed: int = 0
-    threads: int | None = None
+    random_state: int = 0
+    n_jobs: int | None = None
 
     def splits(self) -> dict[str, RankingData]:
         """Artificial data."""
         return make_splits(
-            self.queries, n_docs=self.docs, n_features=self.features, seed=self.seed, noise=self.noise,
-            threads=self.threads,
+            self.queries, n_docs=self.docs, n_features=self.features, random_state=self.random_state, noise=self.noise,
+            n_jobs=self.n_jobs,
         )  # fmt: skip
 
     def options(self) -> dict[str, Any]:
         """What tests and climbs take."""
-        return {"epsilon": self.epsilon, "delta": self.delta, "seed": self.seed, "threads": self.threads}
+        return {"epsilon": self.epsilon, "delta": self.delta, "random_state": self.random_state, "n_jobs": self.n_jobs}
 
 
 def figure_1(
@@ -115,7 +115,7 @@ def figure_6(
     train = (data or scale.splits())["train"]
     deviation = np.nanstd(train.X, axis=0)
     ranker = LinearRanker(
-        random_direction((scale.seed, _RANDOM_WEIGHTS), train.n_features),
+        random_direction((scale.random_state, _RANDOM_WEIGHTS), train.n_features),
         scale=np.where(deviation > 0, deviation, 1.0),
         feature_names=train.feature_names,
     )
@@ -165,7 +165,7 @@ class _Study:
             Column("single weights"), Column("largest gain", "signed"), Column("moves", "count"),
             Column("reached", "number"),
         )  # fmt: skip
-        facts = {key: value for key, value in asdict(self._scale).items() if key not in ("threads", "docs", "hidden")}
+        facts = {key: value for key, value in asdict(self._scale).items() if key not in ("n_jobs", "docs", "hidden")}
         facts |= {
             "queries": self._train.n_queries,
             "documents": self._train.n_docs,
@@ -188,7 +188,12 @@ def _trained(
         for hidden in scale.hidden:
             parameters = {**scale.parameters, "hidden": hidden}
             learner = learner_for(
-                "lambdarank", parse_objective(objective), single_measure(measure), parameters, scale.seed, scale.threads
+                "lambdarank",
+                parse_objective(objective),
+                single_measure(measure),
+                parameters,
+                scale.random_state,
+                scale.n_jobs,
             )
             ranker = learner.fit(train, valid=splits[scale.chooses]).ranker_
             layers = f"two layers, {hidden} hidden nodes" if hidden else "single layer"
@@ -197,7 +202,7 @@ def _trained(
                 study.test(named, ranker, steps, follow=True)
             weighted = weights_of(ranker)
             length = float(np.linalg.norm(weighted.weight_vector()))
-            chance = random_direction((scale.seed, _RANDOM_WEIGHTS), len(weighted.weight_vector()))
+            chance = random_direction((scale.random_state, _RANDOM_WEIGHTS), len(weighted.weight_vector()))
             study.test(f"{named}, random weights", weighted.with_weight_vector(length * chance), STEPS, follow=False)
     return study.result(f"nets trained for {measure}, moved in random directions")
 
@@ -226,7 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("names", nargs="*", metavar="RECIPE", help=f"of {', '.join(names)}; all by default")
     defaults = Scale()
-    for name in ("queries", "docs", "features", "moves", "seed", "threads"):
+    for name in ("queries", "docs", "features", "moves", "random_state", "n_jobs"):
         parser.add_argument(f"--{name}", type=int, default=getattr(defaults, name))
     for name in ("noise", "epsilon", "delta"):
         parser.add_argument(f"--{name}", type=float, default=getattr(defaults, name))

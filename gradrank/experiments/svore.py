@@ -58,14 +58,14 @@ class Scale:
     """η of the linear schedule."""
     exponential: tuple[float, ...] = (100.0, 250.0)
     """η of the exponential schedule."""
-    seed: int = 0
-    threads: int | None = None
+    random_state: int = 0
+    n_jobs: int | None = None
 
     def splits(self) -> dict[str, RankingData]:
         """Artificial data with clicks."""
         return make_splits(
-            self.queries, n_docs=self.docs, n_features=self.features, seed=self.seed, noise=self.noise, clicks=True,
-            threads=self.threads,
+            self.queries, n_docs=self.docs, n_features=self.features, random_state=self.random_state,
+            noise=self.noise, clicks=True, n_jobs=self.n_jobs,
         )  # fmt: skip
 
     def learner(self, objective: Objective, rate: float, **options: Any) -> LambdaMART:
@@ -74,7 +74,8 @@ class Scale:
             objective,
             **{
                 "measure": NDCG(3), "trees": self.trees, "leaves": self.leaves, "rate": rate,
-                "min_docs": self.min_docs, "split": "mse", "queries": 1.0, "seed": self.seed, "threads": self.threads,
+                "min_docs": self.min_docs, "split": "mse", "queries": 1.0,
+                "random_state": self.random_state, "n_jobs": self.n_jobs,
                 **options,
             },
         )  # fmt: skip
@@ -118,7 +119,7 @@ def _bench(scale: Scale | None, data: Mapping[str, RankingData] | None, say: Say
 
 def _facts(bench: _Bench, *leave_out: str) -> dict[str, Any]:
     train = bench.data["train"]
-    facts = {name: value for name, value in asdict(bench.scale).items() if name not in ("threads", *leave_out)}
+    facts = {name: value for name, value in asdict(bench.scale).items() if name not in ("n_jobs", *leave_out)}
     return facts | {"queries": train.n_queries, "documents": train.n_docs, "features": train.n_features}
 
 
@@ -136,8 +137,8 @@ def graded(weight: float) -> Tiered:
 def scheduled(kind: Literal["linear", "exponential"], w0: float, eta: float, cutoff: int | None = None) -> Scheduled:
     """(1 − w_m)·λ(L) + w_m·λ(S), eq. 12; with a cut-off λ(S@k), eq. 16."""
     return Scheduled(
-        Lambda(NDCG(), normalise="deviation"),
-        Lambda(NDCG(cutoff), cost=Sigmoid(), normalise="deviation"),
+        Lambda(NDCG(), normalize="deviation"),
+        Lambda(NDCG(cutoff), cost=Sigmoid(), normalize="deviation"),
         kind, w0, eta,
     )  # fmt: skip
 
@@ -197,7 +198,7 @@ def table_2(
     """Newton and gradient steps on λ(L), and λ(L) + λ(S) and λ(L) + λ(S@3) with growing weight; NDCG@1 … @10."""
     bench = _bench(scale, data, say)
     scale = bench.scale
-    gradient = Lambda(NDCG(), normalise="deviation")
+    gradient = Lambda(NDCG(), normalize="deviation")
     chosen = {
         "λ(L), Newton": bench.best([plain()], step="newton"),
         "λ(L), gradient": bench.best([gradient], step="gradient"),
@@ -310,14 +311,14 @@ def figure_7(
     bench = _bench(scale, data, say)
     scale = bench.scale
     train = bench.data["train"]
-    drawn = np.random.default_rng(scale.seed).permutation(train.n_queries)
+    drawn = np.random.default_rng(scale.random_state).permutation(train.n_queries)
     measures = [NDCG(1), NDCG(3), NDCG(10)]
     rows = []
     for share in shares:
         part = train.take_queries(np.sort(drawn[: max(2, round(share * train.n_queries))]))
         systems = {
             "λ(L), Newton": bench.best([plain()], part, step="newton"),
-            "λ(L), gradient": bench.best([Lambda(NDCG(), normalise="deviation")], part, step="gradient"),
+            "λ(L), gradient": bench.best([Lambda(NDCG(), normalize="deviation")], part, step="gradient"),
             "λ(L) + λ(S), exponential": bench.best(_grid(scale, "exponential"), part, step="gradient"),
             "λ(L) + λ(S), linear": bench.best(_grid(scale, "linear"), part, step="gradient"),
         }
@@ -398,7 +399,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m gradrank.experiments.svore", description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", metavar="RECIPE", help=f"of {', '.join(names)}; all by default")
     defaults = Scale()
-    for name in ("queries", "docs", "features", "trees", "leaves", "min_docs", "seed", "threads"):
+    for name in ("queries", "docs", "features", "trees", "leaves", "min_docs", "random_state", "n_jobs"):
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=getattr(defaults, name))
     parser.add_argument("--noise", type=float, default=defaults.noise)
     for name in ("rates", "weights", "starts", "linear", "exponential"):

@@ -80,8 +80,8 @@ def study_measures(
     *,
     algorithm: str = "lambdamart",
     parameters: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    threads: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
     said: Said | None = None,
 ) -> MeasureStudy:
     """Train once for each measure and test every model on all of them, with paired t-tests at 95 %.
@@ -90,7 +90,7 @@ def study_measures(
     number of steps is chosen by its own measure on the validation data. As in the paper, p-values are not corrected.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(30, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(30, n_docs=10, n_features=5, random_state=1)
     >>> objectives = {"NDCG": "Lambda(NDCG)", "MRR": "Lambda(MRR)"}
     >>> study = study_measures(data["train"], data["vali"], data["test"], objectives,
     ...                        parameters={"trees": 5, "min_docs": 5})
@@ -101,17 +101,20 @@ def study_measures(
     parsed = {name: parse_objective(item) if isinstance(item, str) else item for name, item in wanted.items()}
     measures = {name: single_measure(name) for name in wanted}
     learners = {
-        name: learner_for(algorithm, parsed[name], measures[name], parameters or {}, seed, threads) for name in wanted
+        name: learner_for(algorithm, parsed[name], measures[name], parameters or {}, random_state, n_jobs)
+        for name in wanted
     }
     scores, interrupted = train_all(learners, train, valid, {"train": train, "test": test}, None, said)
     kept = [measures[name] for name in scores]
-    evaluation = evaluate(test, {name: found["test"] for name, found in scores.items()}, kept, threads=threads)
+    evaluation = evaluate(test, {name: found["test"] for name, found in scores.items()}, kept, n_jobs=n_jobs)
     comparisons = {}
     for name in scores if len(scores) > 1 else ():
-        alone = evaluate(test, {key: found["test"] for key, found in scores.items()}, [measures[name]], threads=threads)
+        alone = evaluate(test, {key: found["test"] for key, found in scores.items()}, [measures[name]], n_jobs=n_jobs)
         comparisons[measures[name]] = compare(alone, name, correction=None)
     pairs = {
-        name: parsed[name].bind(train, seed=seed, threads=threads).gradients(found["train"], count_pairs=True)
+        name: parsed[name]
+        .bind(train, random_state=random_state, n_jobs=n_jobs)
+        .gradients(found["train"], count_pairs=True)
         for name, found in scores.items()
     }
     counts = {name: gradients.effective_pairs for name, gradients in pairs.items()}
@@ -129,7 +132,7 @@ def study_pairs(
     """Figure 5: :func:`study_measures` on the first so many training queries, for several sizes.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(30, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(30, n_docs=10, n_features=5, random_state=1)
     >>> studies = study_pairs(data["train"], data["vali"], data["test"], [10, 30],
     ...                       {"NDCG": "Lambda(NDCG)", "MRR": "Lambda(MRR)"}, parameters={"trees": 5, "min_docs": 5})
     >>> pairs_table(studies, "MRR").columns[2].name

@@ -34,8 +34,8 @@ def learner_for(
     objective: Objective,
     measure: Measure,
     parameters: Mapping[str, Any],
-    seed: int,
-    threads: int | None,
+    random_state: int,
+    n_jobs: int | None,
 ) -> RankingEstimator:
     """A learner by its name, for an objective, whose number of steps ``measure`` chooses.
 
@@ -51,7 +51,13 @@ def learner_for(
     for name in parameters:
         if name not in known or name in ("objective", "measure"):
             raise TrainingError(f"{algorithm} has no parameter {name!r} to set; it has {', '.join(known)}")
-    given = {"seed": seed, "threads": threads, "objective": str(objective), "measure": str(measure), **parameters}
+    given = {
+        "random_state": random_state,
+        "n_jobs": n_jobs,
+        "objective": str(objective),
+        "measure": str(measure),
+        **parameters,
+    }
     return kind(**{name: value for name, value in given.items() if name in known})
 
 
@@ -74,8 +80,8 @@ def train_all(
             if not scores:
                 raise
             return scores, True
-        scores[name] = {key: ranker.score(data) for key, data in scored.items()}
+        scores[name] = {key: ranker.predict(data) for key, data in scored.items()}
         if said is not None:
             measure = decider or single_measure(name)
-            said(name, measure.mean(ranker.score(valid), valid))
+            said(name, measure.mean(ranker.predict(valid), valid))
     return scores, False

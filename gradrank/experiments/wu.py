@@ -52,20 +52,21 @@ class Scale:
     min_docs: int = 20
     epochs: int = 100
     """Of LambdaRank's net."""
-    seed: int = 0
-    threads: int | None = None
+    random_state: int = 0
+    n_jobs: int | None = None
 
     def splits(self) -> dict[str, RankingData]:
         """Artificial data without noise."""
         return make_splits(
-            self.queries, n_docs=self.docs, n_features=self.features, seed=self.seed, threads=self.threads
+            self.queries, n_docs=self.docs, n_features=self.features, random_state=self.random_state, n_jobs=self.n_jobs
         )
 
     def trees_learner(self, kind: type[LambdaMART] = LambdaMART, **options: Any) -> LambdaMART:
         """Boosted trees as the paper has them: all queries for every tree, splits by least squares."""
         common: dict[str, Any] = {
             "measure": NDCG(10), "trees": self.trees, "leaves": self.leaves, "rate": self.rate,
-            "min_docs": self.min_docs, "split": "mse", "queries": 1.0, "seed": self.seed, "threads": self.threads,
+            "min_docs": self.min_docs, "split": "mse", "queries": 1.0,
+            "random_state": self.random_state, "n_jobs": self.n_jobs,
         }  # fmt: skip
         return kind(**{**common, **options})
 
@@ -76,7 +77,7 @@ def table_1(
     """LambdaMART, McRank and LambdaRank: NDCG@10, @3 and @1 on test data with 95 % intervals."""
     scale, data, say = _bench(scale, data, say)
     systems: dict[str, Ranker] = {}
-    net = algorithm("lambdarank")(epochs=scale.epochs, hidden=10, seed=scale.seed)
+    net = algorithm("lambdarank")(epochs=scale.epochs, hidden=10, random_state=scale.random_state)
     learners = {
         "LambdaMART": scale.trees_learner(objective=_OBJECTIVE),
         "McRank": scale.trees_learner(McRank, rate=scale.rate / 2),
@@ -84,7 +85,7 @@ def table_1(
     }
     for name, learner in learners.items():
         systems[name] = learner.fit(data["train"], valid=data["vali"]).ranker_
-        say(f"{name}: NDCG@10 {NDCG(10).mean(systems[name].score(data['test']), data['test']):.4f} on test data")
+        say(f"{name}: NDCG@10 {NDCG(10).mean(systems[name].predict(data['test']), data['test']):.4f} on test data")
     evaluation = evaluate(data["test"], systems, _MEASURES)
     comparison = compare(evaluation, correction=None)
     notes = tuple(
@@ -180,7 +181,7 @@ def _checkpoints(trees: int) -> list[int]:
 
 def _facts(scale: Scale, data: Mapping[str, RankingData], *leave_out: str) -> dict[str, Any]:
     train = data["train"]
-    facts = {name: value for name, value in asdict(scale).items() if name not in ("threads", *leave_out)}
+    facts = {name: value for name, value in asdict(scale).items() if name not in ("n_jobs", *leave_out)}
     return facts | {"queries": train.n_queries, "documents": train.n_docs, "features": train.n_features}
 
 
@@ -192,7 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m gradrank.experiments.wu", description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", metavar="RECIPE", help=f"of {', '.join(names)}; all by default")
     defaults = Scale()
-    for name in ("queries", "docs", "features", "trees", "leaves", "min_docs", "epochs", "seed", "threads"):
+    for name in ("queries", "docs", "features", "trees", "leaves", "min_docs", "epochs", "random_state", "n_jobs"):
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=getattr(defaults, name))
     parser.add_argument("--rate", type=float, default=defaults.rate)
     parser.add_argument("--rates", type=_numbers, default=defaults.rates, metavar="X,X,…")

@@ -63,6 +63,6 @@ def effective_parameters(learner: RankingEstimator) -> Mapping[str, Any]:
 
     >>> chosen = effective_parameters(algorithm("lambdamart")("MAP"))
     >>> chosen["objective"], chosen["measure"], chosen["split"], chosen["step"]
-    ('Lambda(MAP, normalise=log, gap=true)', 'MAP', 'newton', 'newton')
+    ('Lambda(MAP, normalize=log, gap=true)', 'MAP', 'newton', 'newton')
     """
     return {**learner.get_params(deep=False), **learner._chosen()}

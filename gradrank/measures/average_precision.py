@@ -118,7 +118,7 @@ class MAP(Measure):
         """See Measure.kernel."""
         return _values  # type: ignore[no-any-return]
 
-    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, threads: int | None = None) -> Prepared:
+    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""
         gain = relevant(labels, self.rel)
         count = query_sums(gain, indptr)

@@ -50,7 +50,7 @@ class SwapKernels:
 
     ``order[r]`` is the document at rank r, ``rank[i]`` the rank of document i; gains are by document, weights by rank.
     The same source compiles for a ``state`` of double precision (exact) and of single precision (fast). Rows count with
-    unsigned numbers: an index that could be negative, which Python counts from the end, keeps loops from vectorising.
+    unsigned numbers: an index that could be negative, which Python counts from the end, keeps loops from vectorizing.
     """
 
     form: int
@@ -162,7 +162,7 @@ class Measure(ABC):
 
     # ------------------------------------------------------------------ values
     @abstractmethod
-    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, threads: int | None = None) -> Prepared:
+    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """Everything that depends on the labels alone."""
 
     @abstractmethod
@@ -170,23 +170,26 @@ class Measure(ABC):
         """The compiled loop over queries: ``kernel(first, end, indptr, order, tie_end, retrieved, gain, norm,
         depth, weight, option, out)``."""
 
-    def bind(self, data: RankingData, *, threads: int | None = None) -> BoundMeasure:
+    def bind(self, data: RankingData, *, n_jobs: int | None = None) -> BoundMeasure:
         """The measure with everything prepared that depends on the labels of ``data`` alone."""
-        return BoundMeasure(self, data, threads)
+        return BoundMeasure(self, data, n_jobs)
 
-    def values(self, scores: ArrayLike, data: RankingData, *, threads: int | None = None) -> FloatArray:
+    def values(self, scores: ArrayLike, data: RankingData, *, n_jobs: int | None = None) -> FloatArray:
         """The value of each query; NaN where the convention leaves the query out.
+
+        ``scores`` stand in the order in which the rows of ``data`` were given, as ``predict`` has them.
 
         >>> from gradrank.measures import MRR
         >>> data = RankingData.from_arrays([[0.0]] * 4, [0, 1, 0, 0], qid=[1, 1, 2, 2])
         >>> MRR().values([2.0, 1.0, 1.0, 2.0], data).tolist()
         [0.5, 0.0]
         """
-        return self.bind(data, threads=threads).values(scores)
+        checked = check_scores(np.asarray(scores), data.n_docs)
+        return self.bind(data, n_jobs=n_jobs).values(data.from_input_order(checked))
 
-    def mean(self, scores: ArrayLike, data: RankingData, *, threads: int | None = None) -> float:
+    def mean(self, scores: ArrayLike, data: RankingData, *, n_jobs: int | None = None) -> float:
         """Mean over the queries that have a value; NaN if none has."""
-        return mean_value(self.values(scores, data, threads=threads))
+        return mean_value(self.values(scores, data, n_jobs=n_jobs))
 
     # ------------------------------------------------------------------ swap deltas
     def swap_deltas(self, labels: ArrayLike, scores: ArrayLike) -> FloatArray:
@@ -248,7 +251,7 @@ class Measure(ABC):
             labels={source: np.tile(label_column, len(trials))},
             qid=Strings.of(range(len(trials))),
         )
-        values = np.nan_to_num(self.values(trials.ravel(), data, threads=1))
+        values = np.nan_to_num(self.values(trials.ravel(), data, n_jobs=1))
         result[first, second] = values[:-1] - values[-1]
         return result + result.T
 
@@ -259,7 +262,7 @@ class BoundMeasure:
 
     measure: Measure
     data: RankingData
-    threads: int | None = None
+    n_jobs: int | None = None
     prepared: Prepared = field(init=False)
     _judged: NDArray[np.bool_] | None = field(init=False)
     _indptr: IntArray = field(init=False)
@@ -283,7 +286,7 @@ class BoundMeasure:
                 indptr = np.concatenate(([0], np.cumsum(np.add.reduceat(judged.astype(np.int64), indptr[:-1]))))
                 labels = labels[judged]
         set_field = object.__setattr__
-        set_field(self, "prepared", self.measure.prepare(labels, indptr, self.threads))
+        set_field(self, "prepared", self.measure.prepare(labels, indptr, self.n_jobs))
         set_field(self, "_judged", judged)
         set_field(self, "_indptr", indptr)
         set_field(self, "_labels", labels)
@@ -315,9 +318,7 @@ class BoundMeasure:
         docid = self.data.docid
         if docid is not None and self._judged is not None and self.measure.ties == "docid":
             docid = docid[np.flatnonzero(self._judged)]
-        return rank(
-            scores, self._indptr, ties=self.measure.ties, labels=self._labels, docid=docid, threads=self.threads
-        )
+        return rank(scores, self._indptr, ties=self.measure.ties, labels=self._labels, docid=docid, n_jobs=self.n_jobs)
 
     def values(self, scores: ArrayLike, ranking: Ranking | None = None) -> FloatArray:
         """The value of each query; ``ranking`` saves sorting if a measure with the same key has it."""
@@ -332,7 +333,7 @@ class BoundMeasure:
             kernel(first, end, indptr, order, tie_end, retrieved, prepared.gain, prepared.norm, prepared.depth,
                    prepared.weight, prepared.option, out)  # fmt: skip
 
-        for_query_blocks(work, indptr, self.threads)
+        for_query_blocks(work, indptr, self.n_jobs)
         empty = self.measure.empty
         out[prepared.empty] = np.nan if isinstance(empty, str) else empty
         if prepared.short is not None:

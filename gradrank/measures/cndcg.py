@@ -33,7 +33,7 @@ class CNDCG(PositionMeasure):
     name: ClassVar[str] = "CNDCG"
     default_source: ClassVar[str | None] = "clicks"
 
-    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, threads: int | None = None) -> Prepared:
+    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""
         clicks = np.nan_to_num(labels.astype(np.float64))
         if clicks.min(initial=0.0) < 0.0 or clicks.max(initial=0.0) > 1.0:
@@ -42,6 +42,6 @@ class CNDCG(PositionMeasure):
         gain = np.exp2(self.top * clicks) - 1.0
         depth = cut(self.cutoff, indptr)
         weight = spread(discounts(self.discount, int(np.diff(indptr).max())), indptr)
-        ideal = ideal_sums(gain, weight, depth, indptr, threads)
+        ideal = ideal_sums(gain, weight, depth, indptr, n_jobs)
         empty = ideal <= 0.0
         return Prepared(gain, np.where(empty, 1.0, ideal), depth, empty, weight)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from gradrank.data.ranking_data import RankingData
@@ -11,9 +12,9 @@ from gradrank.measures.base import BoundMeasure, FloatArray, Measure
 from gradrank.ranking import Ranking, check_scores
 
 
-def bind_measures(measures: Sequence[Measure], data: RankingData, *, threads: int | None = None) -> list[BoundMeasure]:
+def bind_measures(measures: Sequence[Measure], data: RankingData, *, n_jobs: int | None = None) -> list[BoundMeasure]:
     """Bind measures to data once, to evaluate many scores with :func:`bound_values`."""
-    return [measure.bind(data, threads=threads) for measure in measures]
+    return [measure.bind(data, n_jobs=n_jobs) for measure in measures]
 
 
 def bound_values(bound: Sequence[BoundMeasure], scores: ArrayLike) -> dict[Measure, FloatArray]:
@@ -32,10 +33,11 @@ def bound_values(bound: Sequence[BoundMeasure], scores: ArrayLike) -> dict[Measu
 
 
 def measure_values(
-    measures: Sequence[Measure], scores: ArrayLike, data: RankingData, *, threads: int | None = None
+    measures: Sequence[Measure], scores: ArrayLike, data: RankingData, *, n_jobs: int | None = None
 ) -> dict[Measure, FloatArray]:
     """Values per query of several measures; NaN = query left out by the measure's convention.
 
+    ``scores`` stand in the order in which the rows of ``data`` were given, as ``predict`` has them.
     A score of −inf means that the document was not retrieved: it counts among the relevant documents that could have
     been found, but stands at no rank.
 
@@ -44,4 +46,5 @@ def measure_values(
     >>> measure_values([NDCG(1), MRR()], [2.0, 1.0], data)
     {NDCG@1: array([0.]), MRR: array([0.5])}
     """
-    return bound_values(bind_measures(measures, data, threads=threads), scores)
+    checked = check_scores(np.asarray(scores), data.n_docs)
+    return bound_values(bind_measures(measures, data, n_jobs=n_jobs), data.from_input_order(checked))

@@ -2,7 +2,7 @@
 
 A convention gives every parameter of a measure that the user did not give. ``gradrank`` is our own;
 the others are named after the tools whose numbers they reproduce. Sources: the tools' code and
-behaviour (each preset is tested against its tool).
+behavior (each preset is tested against its tool).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from gradrank.measures.position import PositionMeasure, discounts, graded_gains,
 
 @dataclass(frozen=True, repr=False)
 class DCG(PositionMeasure):
-    """Discounted cumulative gain, not normalised (Järvelin & Kekäläinen 2002).
+    """Discounted cumulative gain, not normalized (Järvelin & Kekäläinen 2002).
 
     DCG@T = Σ_{t≤T} (2^{l(t)} − 1) / log2(1 + t).
 
@@ -30,7 +30,7 @@ class DCG(PositionMeasure):
 
     name: ClassVar[str] = "DCG"
 
-    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, threads: int | None = None) -> Prepared:
+    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""
         gain = graded_gains(self.name, labels, self.gain)
         weight = spread(discounts(self.discount, int(np.diff(indptr).max())), indptr)

@@ -112,7 +112,7 @@ class ERR(Measure):
         """See Measure.kernel."""
         return _values  # type: ignore[no-any-return]
 
-    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, threads: int | None = None) -> Prepared:
+    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""
         level = np.where(labels > 0, labels, 0.0).astype(np.float64)
         largest = highest(level, indptr)

@@ -25,7 +25,7 @@ class KappaERR(ERR):
 
     name: ClassVar[str] = "KappaERR"
 
-    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, threads: int | None = None) -> Prepared:
+    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""
         check_position_labels(self.name, labels)
-        return super().prepare(labels, indptr, threads)
+        return super().prepare(labels, indptr, n_jobs)

@@ -35,7 +35,7 @@ class KappaNDCG(NDCG):
 
     name: ClassVar[str] = "KappaNDCG"
 
-    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, threads: int | None = None) -> Prepared:
+    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""
         check_position_labels(self.name, labels)
-        return super().prepare(labels, indptr, threads)
+        return super().prepare(labels, indptr, n_jobs)

@@ -178,7 +178,7 @@ class KendallTau(Measure):
         """See Measure.kernel."""
         return _values  # type: ignore[no-any-return]
 
-    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, threads: int | None = None) -> Prepared:
+    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""
         n_queries = len(indptr) - 1
         level = np.empty(len(labels))
@@ -188,7 +188,7 @@ class KendallTau(Measure):
         def work(first: int, end: int) -> None:
             _levels(first, end, indptr, labels, level, pairs, all_pairs)
 
-        for_query_blocks(work, indptr, threads)
+        for_query_blocks(work, indptr, n_jobs)
         norm = {"pairs": pairs, "a": all_pairs, "b": np.sqrt(pairs * all_pairs)}[self.variant]
         empty = pairs == 0.0
         return Prepared(level, np.where(empty, 1.0, norm), np.diff(indptr), empty, option=_VARIANTS.index(self.variant))

@@ -52,7 +52,7 @@ class MeanNDCG(PositionMeasure):
     name: ClassVar[str] = "MeanNDCG"
     takes_cutoff: ClassVar[bool] = False
 
-    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, threads: int | None = None) -> Prepared:
+    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""
         gain = graded_gains(self.name, labels, self.gain)
         sizes = np.diff(indptr)
@@ -62,5 +62,5 @@ class MeanNDCG(PositionMeasure):
         def work(first: int, end: int) -> None:
             _mean_weights(first, end, indptr, gain, discount, weight)
 
-        for_query_blocks(work, indptr, threads)
+        for_query_blocks(work, indptr, n_jobs)
         return Prepared(gain, np.ones(len(sizes)), sizes, highest(gain, indptr) <= 0.0, weight)

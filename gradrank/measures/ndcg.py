@@ -1,4 +1,4 @@
-"""Normalised discounted cumulative gain."""
+"""Normalized discounted cumulative gain."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class NDCG(PositionMeasure):
 
     name: ClassVar[str] = "NDCG"
 
-    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, threads: int | None = None) -> Prepared:
+    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""
         gain = graded_gains(self.name, labels, self.gain)
         depth = cut(self.cutoff, indptr)
         weight = spread(discounts(self.discount, int(np.diff(indptr).max())), indptr)
-        ideal = ideal_sums(gain, weight, depth, indptr, threads)
+        ideal = ideal_sums(gain, weight, depth, indptr, n_jobs)
         empty = ideal <= 0.0
         short = None
         if self.short == "zero" and self.cutoff is not None:

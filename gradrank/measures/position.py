@@ -120,7 +120,7 @@ class PositionMeasure(Measure):
 
 
 def ideal_sums(
-    gain: FloatArray, weight: FloatArray, depth: IntArray, indptr: IntArray, threads: int | None
+    gain: FloatArray, weight: FloatArray, depth: IntArray, indptr: IntArray, n_jobs: int | None
 ) -> FloatArray:
     """The largest value that Σ gain × weight can take in each query."""
     out = np.empty(len(indptr) - 1)
@@ -134,7 +134,7 @@ def ideal_sums(
             order = np.empty(longest, np.int64)
             _ideal_sums(first, end, indptr, gain, weight, depth, order, *order_scratch(longest), out)
 
-    for_query_blocks(work, indptr, threads)
+    for_query_blocks(work, indptr, n_jobs)
     return out
 
 

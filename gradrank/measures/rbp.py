@@ -30,7 +30,7 @@ class RBP(PositionMeasure):
 
     name: ClassVar[str] = "RBP"
 
-    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, threads: int | None = None) -> Prepared:
+    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""
         gain = relevant(labels, self.rel)
         table = (1.0 - self.p) * self.p ** np.arange(int(np.diff(indptr).max()), dtype=np.float64)

@@ -105,7 +105,7 @@ class MRR(Measure):
         """See Measure.kernel."""
         return _values  # type: ignore[no-any-return]
 
-    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, threads: int | None = None) -> Prepared:
+    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""
         gain = relevant(labels, self.rel)
         norm = np.ones(len(indptr) - 1)

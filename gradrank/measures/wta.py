@@ -29,7 +29,7 @@ class WTA(PositionMeasure):
     name: ClassVar[str] = "WTA"
     takes_cutoff: ClassVar[bool] = False
 
-    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, threads: int | None = None) -> Prepared:
+    def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""
         gain = relevant(labels, self.rel)
         if self.target == "top":

@@ -15,7 +15,7 @@ from gradrank.models.ranker import Matrix, Ranker
 class FeatureRanker(Ranker):
     """score(x) = sign · x_feature, a missing value counting as ``missing`` (0, as in LETOR files).
 
-    >>> FeatureRanker("price", sign=-1, feature_names=["bm25", "price"]).score([[7.0, 2.0]]).tolist()
+    >>> FeatureRanker("price", sign=-1, feature_names=["bm25", "price"]).predict([[7.0, 2.0]]).tolist()
     [-2.0]
     """
 
@@ -39,7 +39,7 @@ class FeatureRanker(Ranker):
         self.sign = int(sign)
         self.missing = float(missing)
 
-    def _score(self, X: Matrix, threads: int | None) -> NDArray[np.float64]:
+    def _score(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
         column = X[:, self.feature_names.index(self.feature)].astype(np.float64)
         return self.sign * np.where(np.isnan(column), self.missing, column)
 

@@ -22,7 +22,7 @@ class LinearRanker(LinearInWeights, Ranker):
     """score(x) = bias + Σ_j w_j · (x_j − mean_j) / scale_j; a missing value counts as its mean.
 
     >>> ranker = LinearRanker([1.0, -2.0], bias=0.5)
-    >>> ranker.score([[1.0, 1.0], [1.0, float("nan")]]).tolist()
+    >>> ranker.predict([[1.0, 1.0], [1.0, float("nan")]]).tolist()
     [-0.5, 1.5]
     """
 
@@ -51,7 +51,7 @@ class LinearRanker(LinearInWeights, Ranker):
         if (self.scale <= 0).any():
             raise ModelError(f"scale of feature {int(np.argmax(self.scale <= 0)) + 1} is not above 0")
 
-    def _score(self, X: Matrix, threads: int | None) -> NDArray[np.float64]:
+    def _score(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
         out = np.empty(len(X), dtype=np.float64)
         edges = np.append(np.arange(0, len(X), _ROWS_PER_BLOCK), len(X))
 
@@ -59,7 +59,7 @@ class LinearRanker(LinearInWeights, Ranker):
             rows = slice(edges[first], edges[end])
             _linear(np.ascontiguousarray(X[rows]), self.weights, self.bias, self.mean, self.scale, out[rows])
 
-        for_query_blocks(work, edges, threads)
+        for_query_blocks(work, edges, n_jobs)
         return out
 
     def weight_vector(self) -> NDArray[np.float64]:
@@ -83,9 +83,9 @@ class LinearRanker(LinearInWeights, Ranker):
 
     def basis(self, X: Matrix) -> NDArray[np.float64]:
         """See LinearInWeights.basis."""
-        standardised = (X - self.mean) / self.scale
-        standardised[np.isnan(standardised)] = 0.0
-        return standardised
+        standardized = (X - self.mean) / self.scale
+        standardized[np.isnan(standardized)] = 0.0
+        return standardized
 
     def _payload(self) -> dict[str, Any]:
         return {

@@ -35,7 +35,7 @@ class Ranker(ABC):
 
     >>> from gradrank.models.linear import LinearRanker
     >>> ranker: Ranker = LinearRanker([2.0, 1.0], feature_names=["a", "b"])
-    >>> ranker.score([[1.0, 0.5]]).tolist()
+    >>> ranker.predict([[1.0, 0.5]]).tolist()
     [2.5]
     """
 
@@ -68,15 +68,27 @@ class Ranker(ABC):
         """Add to the facts about the training, which are saved with the ranker."""
         self._training.update(facts)
 
-    def score(self, X: Any, *, threads: int | None = None) -> NDArray[np.float64]:
-        """Score of each row of ``X``: ranking data, a numpy array, or a pandas or polars frame.
+    def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Score of each row of ``X``, in the order in which the rows were given; higher is better.
 
-        Frames' columns are found by feature name; arrays must have the ranker's features in order.
+        Parameters
+        ----------
+        X
+            Ranking data, a numpy array, or a pandas or polars frame. Ranking data and frames are matched by feature
+            name; arrays must have the ranker's features in order.
+        threads
+            Threads to use; all cores by default.
         """
-        return self._score(feature_matrix(X, self._feature_names), threads)
+        if isinstance(X, RankingData):
+            return X.in_input_order(self.grouped_scores(X, n_jobs=n_jobs))
+        return self._score(feature_matrix(X, self._feature_names), n_jobs)
+
+    def grouped_scores(self, data: RankingData, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Scores in the data's own order, the documents of a query together; :meth:`predict` has them as given."""
+        return self._score(feature_matrix(data, self._feature_names), n_jobs)
 
     @abstractmethod
-    def _score(self, X: Matrix, threads: int | None) -> NDArray[np.float64]:
+    def _score(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
         """Scores of a matrix that has exactly this ranker's features."""
 
     @abstractmethod

@@ -33,7 +33,7 @@ def load_ranker(path: str | Path) -> Ranker:
     >>> from gradrank.models.linear import LinearRanker
     >>> path = Path(tempfile.mkdtemp()) / "model.json"
     >>> LinearRanker([1.0, 0.1], feature_names=["a", "b"]).save(path)
-    >>> load_ranker(path).score([[1.0, 10.0]]).tolist()
+    >>> load_ranker(path).predict([[1.0, 10.0]]).tolist()
     [2.0]
     """
     path = Path(path)

@@ -25,7 +25,7 @@ class WeightVector(ABC):
     >>> ranker = LinearRanker([1.0, 2.0], feature_names=["bm25", "age"])
     >>> ranker.weight_vector().tolist(), ranker.weight_names()
     ([1.0, 2.0], ('bm25', 'age'))
-    >>> ranker.with_weight_vector([0.0, 1.0]).score([[5.0, 3.0]]).tolist()
+    >>> ranker.with_weight_vector([0.0, 1.0]).predict([[5.0, 3.0]]).tolist()
     [3.0]
     """
 
@@ -68,7 +68,7 @@ class LinearInWeights(WeightVector):
         """What the weights are multiplied with: documents × weights."""
 
     @abstractmethod
-    def _score(self, X: Matrix, threads: int | None) -> FloatArray: ...
+    def _score(self, X: Matrix, n_jobs: int | None) -> FloatArray: ...
 
     def shifted_scores(self, X: Matrix, directions: FloatArray, distances: FloatArray) -> Iterator[FloatArray]:
         """See WeightVector.shifted_scores."""
@@ -123,7 +123,7 @@ def projections(basis: FloatArray, vectors: FloatArray) -> FloatArray:
 
 @njit(cache=True, nogil=True)
 def _project(basis, columns, total, out):  # type: ignore[no-untyped-def]
-    # All vectors side by side: the inner loop vectorises.
+    # All vectors side by side: the inner loop vectorizes.
     for row in range(len(basis)):
         total[:] = 0.0
         for k in range(len(columns)):

@@ -22,7 +22,7 @@ class WeightedSum(LinearInWeights, Ranker):
 
     >>> from gradrank.models.feature import FeatureRanker
     >>> both = WeightedSum([(1.0, FeatureRanker("a")), (0.5, FeatureRanker("b"))])
-    >>> both.feature_names, both.score([[1.0, 4.0]]).tolist()
+    >>> both.feature_names, both.predict([[1.0, 4.0]]).tolist()
     (('a', 'b'), [3.0])
     """
 
@@ -52,10 +52,10 @@ class WeightedSum(LinearInWeights, Ranker):
             for _, ranker in self.parts
         ]
 
-    def _score(self, X: Matrix, threads: int | None) -> NDArray[np.float64]:
+    def _score(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
         total = np.zeros(len(X), dtype=np.float64)
         for (weight, ranker), columns in zip(self.parts, self._columns, strict=True):
-            total += weight * ranker.score(X if columns is None else X[:, columns], threads=threads)
+            total += weight * ranker.predict(X if columns is None else X[:, columns], n_jobs=n_jobs)
         return total
 
     def weight_vector(self) -> NDArray[np.float64]:
@@ -76,7 +76,7 @@ class WeightedSum(LinearInWeights, Ranker):
     def basis(self, X: Matrix) -> NDArray[np.float64]:
         """See LinearInWeights.basis."""
         columns = [
-            ranker.score(X if columns is None else X[:, columns], threads=1)
+            ranker.predict(X if columns is None else X[:, columns], n_jobs=1)
             for (_, ranker), columns in zip(self.parts, self._columns, strict=True)
         ]
         return np.stack(columns, axis=1)

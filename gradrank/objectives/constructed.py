@@ -32,7 +32,7 @@ def constructed(
     construction: Construction,
     *,
     cost: PairCost | None = None,
-    normalise: Literal["none", "log", "deviation"] = "none",
+    normalize: Literal["none", "log", "deviation"] = "none",
     ties: Literal["random", "file"] = "random",
 ) -> Objective:
     """The λ's of a measure by a construction; the fast :class:`Lambda` where it is the same.
@@ -44,10 +44,10 @@ def constructed(
     """
     cost = cost or RankNet()
     if isinstance(construction, RankNetWeightPairs):
-        return Lambda(measure, cost=cost, normalise=normalise, ties=ties)
+        return Lambda(measure, cost=cost, normalize=normalize, ties=ties)
     if isinstance(construction, MisrankedPairs):
-        return Lambda(measure, cost=cost, pairs="misranked", normalise=normalise, ties=ties)
-    return Constructed(measure, construction, cost=cost, normalise=normalise, ties=ties)
+        return Lambda(measure, cost=cost, pairs="misranked", normalize=normalize, ties=ties)
+    return Constructed(measure, construction, cost=cost, normalize=normalize, ties=ties)
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,7 +69,7 @@ class Constructed(Objective):
     construction: Construction
     cost: PairCost = field(default_factory=RankNet)
     """The pair cost, for constructions that take their force from one."""
-    normalise: Literal["none", "log", "deviation"] = "none"
+    normalize: Literal["none", "log", "deviation"] = "none"
     """Scale the λ's of each query, as in :class:`Lambda`."""
     ties: Literal["random", "file"] = "random"
     """Order of documents with equal scores, as in :class:`Lambda`."""
@@ -83,7 +83,7 @@ class Constructed(Objective):
 
     def _plain(self) -> Lambda:
         """The ordinary λ-gradient of the same pairs."""
-        return Lambda(self.target, cost=self.cost, normalise=self.normalise, ties=self.ties)
+        return Lambda(self.target, cost=self.cost, normalize=self.normalize, ties=self.ties)
 
     @property
     def measure(self) -> AnyMeasure | None:
@@ -95,17 +95,17 @@ class Constructed(Objective):
         """Whether the construction has a second derivative, and its pair cost a usable one."""
         return self.construction.usable_curvature and self.cost.usable_curvature
 
-    def bind(self, data: RankingData, *, seed: int = 0, threads: int | None = None) -> BoundObjective:
+    def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundObjective:
         """See Objective.bind."""
         if self.construction.pairwise:
-            return BoundConstructed(self, data, seed, threads)
-        return BoundMoves(self, data, seed, threads)
+            return BoundConstructed(self, data, random_state, n_jobs)
+        return BoundMoves(self, data, random_state, n_jobs)
 
     def __str__(self) -> str:
         parts = [str(self.target), str(self.construction)]
         if self.cost != RankNet():
             parts.append(str(self.cost))
-        for name, default in (("normalise", "none"), ("ties", "random")):
+        for name, default in (("normalize", "none"), ("ties", "random")):
             if getattr(self, name) != default:
                 parts.append(f"{name}={getattr(self, name)}")
         return f"Lambda({', '.join(parts)})"
@@ -117,8 +117,8 @@ class Constructed(Objective):
 class BoundConstructed(BoundLambda):
     """A pairwise construction bound to data; documents are laid out as for the ordinary λ-gradient."""
 
-    def __init__(self, objective: Constructed, data: RankingData, seed: int, threads: int | None) -> None:
-        super().__init__(objective._plain(), data, seed, threads)
+    def __init__(self, objective: Constructed, data: RankingData, random_state: int, n_jobs: int | None) -> None:
+        super().__init__(objective._plain(), data, random_state, n_jobs)
         self.constructed = objective
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
@@ -137,7 +137,7 @@ class BoundConstructed(BoundLambda):
                 first, end, self._indptr, scores, self._layout, self._run_end, self._limit, self._shuffle, self._gain,
                 self._weight, self._norm, self._depth, self._active, self._query_weight, self._option,
                 construction.select, construction.weigh, force, objective.cost.slope, objective.cost.shift,
-                float(floor), float(margin), int(reach) or 1, NORMALISATIONS[objective.normalise], lambdas, rhos,
+                float(floor), float(margin), int(reach) or 1, NORMALISATIONS[objective.normalize], lambdas, rhos,
                 pairs, *FAMILIES[swap.form],
             )  # fmt: skip
 
@@ -161,8 +161,8 @@ class BoundMoves(BoundLambda):
     # Documents of the lists that are made at a time: bounds the memory for long lists.
     _block = 1 << 20
 
-    def __init__(self, objective: Constructed, data: RankingData, seed: int, threads: int | None) -> None:
-        super().__init__(objective._plain(), data, seed, threads)
+    def __init__(self, objective: Constructed, data: RankingData, random_state: int, n_jobs: int | None) -> None:
+        super().__init__(objective._plain(), data, random_state, n_jobs)
         self.constructed = objective
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
@@ -245,11 +245,11 @@ class BoundMoves(BoundLambda):
         """The factor of each query's λ's."""
         scale = self._query_weight.astype(np.float64)
         starts, sizes = self._indptr[:-1], np.diff(self._indptr)
-        if self.constructed.normalise == "log":
+        if self.constructed.normalize == "log":
             total = np.add.reduceat(np.abs(pushes), starts)
             some = np.where(total > 0.0, total, 1.0)
             scale = scale * np.where(total > 0.0, np.log2(1.0 + some) / some, 1.0)
-        elif self.constructed.normalise == "deviation":
+        elif self.constructed.normalize == "deviation":
             mean = np.add.reduceat(pushes, starts) / sizes
             squares = np.add.reduceat((pushes - np.repeat(mean, sizes)) ** 2, starts) / sizes
             scale = scale / np.where(squares > 0.0, np.sqrt(squares), 1.0)

@@ -111,7 +111,7 @@ class SpringSmooth(Construction):
 
 @dataclass(frozen=True)
 class LocalGradient(Construction):
-    """Weight |ΔM|, force 1/(|o| + margin), only pairs of rank neighbours.
+    """Weight |ΔM|, force 1/(|o| + margin), only pairs of rank neighbors.
 
     The change of accuracy between two adjacent documents over the difference of their scores: what a small move of one
     document past the other would gain. Documents without a label are passed over. The margin "to handle very small
@@ -137,7 +137,7 @@ class LocalGradient(Construction):
 class LocalCost(Construction):
     """Weight |ΔM|, force of the pair cost, only pairs at most ``reach`` ranks apart.
 
-    "A cost based on a document's neighbours"; how many neighbours is not given, so the nearest on each side.
+    "A cost based on a document's neighbors"; how many neighbors is not given, so the nearest on each side.
     Documents without a label are passed over. With a reach of the list's length it is RankNetWeightPairs.
 
     >>> str(LocalCost(reach=3))
@@ -222,7 +222,7 @@ class SpringPairs(Construction):
 
 @dataclass(frozen=True)
 class PairGradient(Construction):
-    """Weight |ΔM|, force 1/(|o| + margin), all pairs: LocalGradient's estimate beyond neighbours.
+    """Weight |ΔM|, force 1/(|o| + margin), all pairs: LocalGradient's estimate beyond neighbors.
 
     >>> str(PairGradient())
     'construction=pair-gradient'

@@ -52,9 +52,9 @@ class Focused(Objective):
         """κ-NDCG, which compares with the same truth."""
         return KappaNDCG(self.k, label=self.label)
 
-    def bind(self, data: RankingData, *, seed: int = 0, threads: int | None = None) -> BoundFocused:
+    def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundFocused:
         """See Objective.bind."""
-        return BoundFocused(self, data, seed, threads)
+        return BoundFocused(self, data, random_state, n_jobs)
 
     def __str__(self) -> str:
         label = "" if self.label is None else f", label={self.label}"
@@ -67,13 +67,13 @@ class Focused(Objective):
 class BoundFocused(BoundLists):
     """Focused bound to data."""
 
-    def __init__(self, objective: Focused, data: RankingData, seed: int, threads: int | None) -> None:
+    def __init__(self, objective: Focused, data: RankingData, random_state: int, n_jobs: int | None) -> None:
         check_position_labels("Focused", data.label(objective.label))
-        super().__init__(data, objective.label, seed, threads)
+        super().__init__(data, objective.label, random_state, n_jobs)
         lists = self._lists
         starts = lists.indptr[:-1]
-        labelled = np.add.reduceat((lists.labels > 0).astype(np.int64), starts) if len(starts) else lists.sizes
-        self._tops = np.minimum(labelled, objective.k)
+        labeled = np.add.reduceat((lists.labels > 0).astype(np.int64), starts) if len(starts) else lists.sizes
+        self._tops = np.minimum(labeled, objective.k)
         # T is totally ordered: labels fall strictly, down to and including the first document behind T, if it has one.
         place = np.arange(len(lists.rows)) - np.repeat(starts, lists.sizes)
         tied = np.zeros(len(lists.rows), dtype=bool)

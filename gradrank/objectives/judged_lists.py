@@ -34,7 +34,7 @@ class Lists:
         return np.diff(self.indptr)
 
 
-def label_lists(data: RankingData, label: str | None, seed: int) -> Lists:
+def label_lists(data: RankingData, label: str | None, random_state: int) -> Lists:
     """The lists of a label source; documents with equal labels stand in a seeded random order.
 
     >>> data = RankingData.from_arrays([[0.0]] * 5, [0, 2, float("nan"), 1, 1], qid=[1, 1, 1, 2, 2])
@@ -44,7 +44,7 @@ def label_lists(data: RankingData, label: str | None, seed: int) -> Lists:
     """
     labels = data.label(label).astype(np.float64)
     query = np.repeat(np.arange(data.n_queries), data.sizes)
-    shuffle = np.random.default_rng(seed).random(data.n_docs)
+    shuffle = np.random.default_rng(random_state).random(data.n_docs)
     spread = np.fmax.reduceat(labels, data.indptr[:-1]) > np.fmin.reduceat(labels, data.indptr[:-1])
     kept = np.flatnonzero(~np.isnan(labels) & np.repeat(spread, data.sizes))
     rows = kept[np.lexsort((shuffle[kept], -labels[kept], query[kept]))]

@@ -51,7 +51,7 @@ class Lambda(Objective):
     """Use every pair, or only those in the wrong order (Donmez et al. 2009 train on these for MRR)."""
     truncation: int | None = None
     """Leave out pairs of which both documents stand below this rank; None = none."""
-    normalise: Literal["none", "log", "deviation"] = "none"
+    normalize: Literal["none", "log", "deviation"] = "none"
     """Scale the λ's of each query: by log2(1 + S)/S, S = Σ|λ| (LightGBM, XGBoost), or by their standard deviation
     (Svore et al. 2011)."""
     gap: bool = False
@@ -71,8 +71,8 @@ class Lambda(Objective):
             raise ObjectiveError(f"Lambda: truncation is {self.truncation!r}, expected a whole number of 1 or more")
         if not isinstance(self.gap, bool):
             raise ObjectiveError(f"Lambda: gap is {self.gap!r}, expected true or false")
-        if self.normalise not in NORMALISATIONS:
-            raise ObjectiveError(f"Lambda: normalise is {self.normalise!r}, expected {' or '.join(NORMALISATIONS)}")
+        if self.normalize not in NORMALISATIONS:
+            raise ObjectiveError(f"Lambda: normalize is {self.normalize!r}, expected {' or '.join(NORMALISATIONS)}")
         if self.ties not in ("random", "file"):
             raise ObjectiveError(f"Lambda: ties is {self.ties!r}, expected random or file")
 
@@ -86,15 +86,15 @@ class Lambda(Objective):
         """Whether the cost's second derivative is usable."""
         return self.cost.usable_curvature
 
-    def bind(self, data: RankingData, *, seed: int = 0, threads: int | None = None) -> BoundLambda:
+    def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundLambda:
         """See Objective.bind."""
-        return BoundLambda(self, data, seed, threads)
+        return BoundLambda(self, data, random_state, n_jobs)
 
     def __str__(self) -> str:
         parts = [str(self.target)]
         if self.cost != RankNet():
             parts.append(str(self.cost))
-        for name, default in (("pairs", "all"), ("truncation", None), ("normalise", "none"), ("gap", False),
+        for name, default in (("pairs", "all"), ("truncation", None), ("normalize", "none"), ("gap", False),
                               ("ties", "random")):  # fmt: skip
             value = getattr(self, name)
             if value != default:
@@ -116,13 +116,13 @@ class BoundLambda(BoundObjective):
         self,
         objective: Lambda,
         data: RankingData,
-        seed: int = 0,
-        threads: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
         *,
         classes: NDArray[np.float64] | None = None,
         partners: NDArray[np.bool_] | None = None,
     ) -> None:
-        bound = objective.target.bind(data, threads=threads)
+        bound = objective.target.bind(data, n_jobs=n_jobs)
         prepared = bound.prepared
         indptr, labels, rows = bound.documents()
         n_queries = len(indptr) - 1
@@ -138,12 +138,12 @@ class BoundLambda(BoundObjective):
         self._run_end = _ends(new_class | _changes(gain)) - indptr[:-1][query]
         self._limit = np.where(alone, 0, _ends(new_class) - indptr[:-1][query])
         if objective.ties == "random":
-            shuffle = order_within_queries(np.random.default_rng(seed).random(len(layout)), indptr)
+            shuffle = order_within_queries(np.random.default_rng(random_state).random(len(layout)), indptr)
         else:
             shuffle = order_within_queries(layout.astype(np.float64), indptr)
         self.objective = objective
         self._n_docs = data.n_docs
-        self._threads = threads
+        self._threads = n_jobs
         self._indptr = indptr
         self._layout = rows[layout] if rows is not None else layout
         self._shuffle = shuffle - indptr[:-1][query]
@@ -212,7 +212,7 @@ class BoundLambda(BoundObjective):
                 first, end, self._indptr, scores, self._layout, self._run_end, self._limit, self._shuffle, self._gain,
                 self._weight, self._norm, self._depth, self._active, self._query_weight, self._option,
                 objective.cost.slope, objective.cost.shift, objective.pairs == "misranked",
-                truncation, NORMALISATIONS[objective.normalise], objective.gap, count_pairs, shared, lambdas, rhos,
+                truncation, NORMALISATIONS[objective.normalize], objective.gap, count_pairs, shared, lambdas, rhos,
                 pairs, *lambda_scratch(longest_list(self._indptr, first, end)), *FAMILIES[swap.form],
                 *COST_CHOICE[objective.cost.code],
             )  # fmt: skip

@@ -24,10 +24,10 @@ Results = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float64]]
 class BoundLists(BoundObjective):
     """A listwise objective bound to data; λ = −∂loss/∂score, ρ the diagonal of the second derivative."""
 
-    def __init__(self, data: RankingData, label: str | None, seed: int, threads: int | None) -> None:
+    def __init__(self, data: RankingData, label: str | None, random_state: int, n_jobs: int | None) -> None:
         self._n_docs = data.n_docs
-        self._threads = threads
-        self._lists: Lists = label_lists(data, label, seed)
+        self._threads = n_jobs
+        self._lists: Lists = label_lists(data, label, random_state)
 
     @abstractmethod
     def _block(self, scores: NDArray[np.float64], want_loss: bool) -> Block:
@@ -83,11 +83,11 @@ class ListNet(Objective):
         """ListNet is built on no measure."""
         return None
 
-    def bind(self, data: RankingData, *, seed: int = 0, threads: int | None = None) -> BoundObjective:
+    def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundObjective:
         """See Objective.bind."""
         if self.exact:
-            return BoundExactListNet(data, self.label, seed, threads)
-        return BoundListNet(data, self.label, seed, threads)
+            return BoundExactListNet(data, self.label, random_state, n_jobs)
+        return BoundListNet(data, self.label, random_state, n_jobs)
 
     def __str__(self) -> str:
         return _spelt("ListNet", exact="true" if self.exact else None, label=self.label)
@@ -99,8 +99,8 @@ class ListNet(Objective):
 class BoundListNet(BoundLists):
     """Top-one ListNet bound to data."""
 
-    def __init__(self, data: RankingData, label: str | None, seed: int, threads: int | None) -> None:
-        super().__init__(data, label, seed, threads)
+    def __init__(self, data: RankingData, label: str | None, random_state: int, n_jobs: int | None) -> None:
+        super().__init__(data, label, random_state, n_jobs)
         lists = self._lists
         # Labels descend in each list: the first is the largest.
         powers = np.exp(lists.labels - np.repeat(lists.labels[lists.indptr[:-1]], lists.sizes))
@@ -116,8 +116,8 @@ class BoundListNet(BoundLists):
 class BoundExactListNet(BoundLists):
     """ListNet over all orders bound to data."""
 
-    def __init__(self, data: RankingData, label: str | None, seed: int, threads: int | None) -> None:
-        super().__init__(data, label, seed, threads)
+    def __init__(self, data: RankingData, label: str | None, random_state: int, n_jobs: int | None) -> None:
+        super().__init__(data, label, random_state, n_jobs)
         lists = self._lists
         if len(lists.sizes) and lists.sizes.max() > LONGEST_EXACT:
             long = int(np.argmax(lists.sizes > LONGEST_EXACT))
@@ -167,9 +167,9 @@ class ListMLE(Objective):
         """ListMLE is built on no measure."""
         return None
 
-    def bind(self, data: RankingData, *, seed: int = 0, threads: int | None = None) -> BoundListMLE:
+    def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundListMLE:
         """See Objective.bind."""
-        return BoundListMLE(self, data, seed, threads)
+        return BoundListMLE(self, data, random_state, n_jobs)
 
     def __str__(self) -> str:
         return _spelt("ListMLE", k=self.k, label=self.label)
@@ -181,8 +181,8 @@ class ListMLE(Objective):
 class BoundListMLE(BoundLists):
     """ListMLE bound to data."""
 
-    def __init__(self, objective: ListMLE, data: RankingData, seed: int, threads: int | None) -> None:
-        super().__init__(data, objective.label, seed, threads)
+    def __init__(self, objective: ListMLE, data: RankingData, random_state: int, n_jobs: int | None) -> None:
+        super().__init__(data, objective.label, random_state, n_jobs)
         sizes = self._lists.sizes
         self._depth = sizes if objective.k is None else np.minimum(sizes, objective.k)
 

@@ -41,8 +41,8 @@ class Objective(ABC):
         return self.usable_curvature
 
     @abstractmethod
-    def bind(self, data: RankingData, *, seed: int = 0, threads: int | None = None) -> BoundObjective:
-        """Prepare the objective for data; ``seed`` decides how tied scores are ordered."""
+    def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundObjective:
+        """Prepare the objective for data; ``random_state`` decides how tied scores are ordered."""
 
 
 class BoundObjective(ABC):

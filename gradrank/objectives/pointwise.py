@@ -29,7 +29,7 @@ class Regression(Objective):
         """Regression is built on no measure."""
         return None
 
-    def bind(self, data: RankingData, *, seed: int = 0, threads: int | None = None) -> BoundRegression:
+    def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundRegression:
         """See Objective.bind."""
         return BoundRegression(self, data)
 

@@ -1,4 +1,4 @@
-"""RankNet: every pair of differently labelled documents counts the same."""
+"""RankNet: every pair of differently labeled documents counts the same."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class RankNetPairs(Objective):
         """RankNet is built on no measure."""
         return None
 
-    def bind(self, data: RankingData, *, seed: int = 0, threads: int | None = None) -> BoundRankNet:
+    def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundRankNet:
         """See Objective.bind."""
-        return BoundRankNet(self, data, seed, threads)
+        return BoundRankNet(self, data, random_state, n_jobs)
 
     def __str__(self) -> str:
         given = [f"sigma={self.sigma:g}"] if self.sigma != 1.0 else []
@@ -63,9 +63,9 @@ class RankNetPairs(Objective):
 class BoundRankNet(BoundLambda):
     """RankNet bound to data, with the pairs of Kendall's τ: all of different labels."""
 
-    def __init__(self, objective: RankNetPairs, data: RankingData, seed: int, threads: int | None) -> None:
+    def __init__(self, objective: RankNetPairs, data: RankingData, random_state: int, n_jobs: int | None) -> None:
         pairs = Lambda(KendallTau(label=objective.label), cost=RankNet(objective.sigma))
-        super().__init__(pairs, data, seed, threads)
+        super().__init__(pairs, data, random_state, n_jobs)
         self._sigma = float(objective.sigma)
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:

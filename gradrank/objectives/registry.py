@@ -40,7 +40,7 @@ PLAIN: dict[str, type[Objective]] = {
 }
 """Objectives that are built on no measure, by name; their options are their fields."""
 
-_LAMBDA_OPTIONS = ("cost", "sigma", "mu", "pairs", "truncation", "normalise", "gap", "ties", "construction")
+_LAMBDA_OPTIONS = ("cost", "sigma", "mu", "pairs", "truncation", "normalize", "gap", "ties", "construction")
 _WORDS = {"true": True, "false": False, "none": None}
 # The grammar is Python's, where a hyphen subtracts.
 _HYPHENATED = re.compile(r"(construction\s*=\s*)([A-Za-z]+(?:-[A-Za-z]+)+)")
@@ -51,29 +51,29 @@ def recommended(measure: Measure) -> Lambda:
 
     >>> from gradrank.measures import NDCG
     >>> recommended(NDCG(10))
-    Lambda(NDCG@10, normalise=log, gap=true)
+    Lambda(NDCG@10, normalize=log, gap=true)
     """
-    return Lambda(measure, normalise="log", gap=True)
+    return Lambda(measure, normalize="log", gap=True)
 
 
-def normalised_by_deviation(objective: Objective) -> Objective:
-    """The objective for gradient steps: λ's without other normalisation are divided by their deviation in the query.
+def normalized_by_deviation(objective: Objective) -> Objective:
+    """The objective for gradient steps: λ's without other normalization are divided by their deviation in the query.
 
-    >>> normalised_by_deviation(parse_objective("Lambda(NDCG)"))
-    Lambda(NDCG, normalise=deviation)
+    >>> normalized_by_deviation(parse_objective("Lambda(NDCG)"))
+    Lambda(NDCG, normalize=deviation)
     """
-    if isinstance(objective, Lambda | Constructed) and objective.normalise == "none":
-        return replace(objective, normalise="deviation")
+    if isinstance(objective, Lambda | Constructed) and objective.normalize == "none":
+        return replace(objective, normalize="deviation")
     if isinstance(objective, Tiered):
-        return replace(objective, tiers=tuple(normalised_by_deviation(tier) for tier in objective.tiers))  # type: ignore[misc]
+        return replace(objective, tiers=tuple(normalized_by_deviation(tier) for tier in objective.tiers))  # type: ignore[misc]
     if isinstance(objective, Scheduled):
-        first, second = normalised_by_deviation(objective.first), normalised_by_deviation(objective.second)
+        first, second = normalized_by_deviation(objective.first), normalized_by_deviation(objective.second)
         return replace(objective, first=first, second=second)
     return objective
 
 
 def with_construction(objective: str | Objective, construction: str | Construction) -> Objective:
-    """The λ's of an objective's measure by another construction; its pair cost, normalisation and ties are kept.
+    """The λ's of an objective's measure by another construction; its pair cost, normalization and ties are kept.
 
     The name of a measure means the papers' λ's, as constructions are defined on these.
 
@@ -91,14 +91,14 @@ def with_construction(objective: str | Objective, construction: str | Constructi
             raise ObjectiveError(f"the construction {made.name} has pairs of its own: {given} gives {', '.join(extra)}")
     elif not isinstance(given, Constructed):
         raise ObjectiveError(f"a construction makes λ's of a measure, and {given} is not built on one")
-    return constructed(given.target, made, cost=given.cost, normalise=given.normalise, ties=given.ties)
+    return constructed(given.target, made, cost=given.cost, normalize=given.normalize, ties=given.ties)
 
 
 def parse_objective(text: str) -> Objective:
     """Make an objective from its name.
 
     >>> parse_objective("MAP"), parse_objective("Lambda(NDCG, cost=sigmoid, mu=1)")
-    (Lambda(MAP, normalise=log, gap=true), Lambda(NDCG, cost=sigmoid, mu=1))
+    (Lambda(MAP, normalize=log, gap=true), Lambda(NDCG, cost=sigmoid, mu=1))
     """
     return objective_of(_parsed(text))
 
@@ -219,7 +219,7 @@ def _constructed(measure: Measure, options: dict[str, Any]) -> Objective:
     for key in ("pairs", "truncation", "gap"):
         if key in options:
             raise ObjectiveError(f"Lambda: a construction has pairs of its own and does not take {key}")
-    shared = {key: options.pop(key) for key in ("normalise", "ties") if key in options}
+    shared = {key: options.pop(key) for key in ("normalize", "ties") if key in options}
     return constructed(measure, construction_of(name, **options), cost=cost, **shared)
 
 

@@ -65,9 +65,9 @@ class Scheduled(Objective):
                 return 1.0
         return weight
 
-    def bind(self, data: RankingData, *, seed: int = 0, threads: int | None = None) -> BoundScheduled:
+    def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundScheduled:
         """See Objective.bind."""
-        return BoundScheduled(self, data, seed, threads)
+        return BoundScheduled(self, data, random_state, n_jobs)
 
     def __str__(self) -> str:
         return f"Scheduled({self.first}, {self.second}, schedule={self.schedule}, w0={self.w0:g}, eta={self.eta:g})"
@@ -79,10 +79,10 @@ class Scheduled(Objective):
 class BoundScheduled(BoundObjective):
     """Two objectives bound to data, mixed by the step's weight."""
 
-    def __init__(self, objective: Scheduled, data: RankingData, seed: int, threads: int | None) -> None:
+    def __init__(self, objective: Scheduled, data: RankingData, random_state: int, n_jobs: int | None) -> None:
         self.objective = objective
-        self.first = objective.first.bind(data, seed=seed, threads=threads)
-        self.second = objective.second.bind(data, seed=seed, threads=threads)
+        self.first = objective.first.bind(data, random_state=random_state, n_jobs=n_jobs)
+        self.second = objective.second.bind(data, random_state=random_state, n_jobs=n_jobs)
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
         """See BoundObjective.gradients."""

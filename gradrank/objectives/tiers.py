@@ -63,9 +63,9 @@ class Tiered(Objective):
         """Whether every tier's cost has a usable second derivative."""
         return all(tier.has_curvature for tier in self.tiers)
 
-    def bind(self, data: RankingData, *, seed: int = 0, threads: int | None = None) -> BoundTiered:
+    def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundTiered:
         """See Objective.bind."""
-        return BoundTiered(self, data, seed, threads)
+        return BoundTiered(self, data, random_state, n_jobs)
 
     def __str__(self) -> str:
         parts = ", ".join(str(tier) for tier in self.tiers)
@@ -81,9 +81,9 @@ class Tiered(Objective):
 class BoundTiered(BoundObjective):
     """Tiers bound to data: one λ-gradient a tier, over its own pairs."""
 
-    def __init__(self, objective: Tiered, data: RankingData, seed: int, threads: int | None) -> None:
+    def __init__(self, objective: Tiered, data: RankingData, random_state: int, n_jobs: int | None) -> None:
         self.objective = objective
-        self.parts = bound_tiers(objective, data, seed=seed, threads=threads)
+        self.parts = bound_tiers(objective, data, random_state=random_state, n_jobs=n_jobs)
         present = np.zeros((len(objective.tiers), data.n_queries), dtype=bool)
         for number, tier in enumerate(objective.tiers):
             judged = ~np.isnan(data.label(source_of(tier)))
@@ -109,7 +109,7 @@ class BoundTiered(BoundObjective):
 
 
 def bound_tiers(
-    objective: Tiered, data: RankingData, *, seed: int = 0, threads: int | None = None
+    objective: Tiered, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None
 ) -> list[BoundLambda]:
     """Each tier's λ-gradient over the pairs that are its to decide, not yet weighted."""
     classes = np.zeros(data.n_docs)
@@ -119,7 +119,7 @@ def bound_tiers(
         partners = None
         if number > 0 and not objective.zeros:
             partners = np.nan_to_num(labels, nan=0.0) != 0.0
-        parts.append(BoundLambda(tier, data, seed, threads, classes=classes, partners=partners))
+        parts.append(BoundLambda(tier, data, random_state, n_jobs, classes=classes, partners=partners))
         classes = _refined(classes, labels)
     return parts
 
@@ -141,8 +141,8 @@ class PairFacts:
     queries: int
     """Queries that have any such pair."""
     of_queries: int
-    unlabelled_documents: int
-    unlabelled_queries: int
+    unlabeled_documents: int
+    unlabeled_queries: int
     """Queries without a single label of this source."""
 
     def sentence(self) -> str:
@@ -156,11 +156,11 @@ class PairFacts:
             known += "not a single pair to learn from"
         else:
             known += f"{_counted(self.pairs, 'pair')} in {self.queries:,} of {_counted(self.of_queries, 'query')}"
-        if self.unlabelled_documents:
-            have = "has" if self.unlabelled_documents == 1 else "have"
-            known += f"; {_counted(self.unlabelled_documents, 'document')} {have} no label"
-            if self.unlabelled_queries:
-                known += f", {_counted(self.unlabelled_queries, 'query')} none at all"
+        if self.unlabeled_documents:
+            have = "has" if self.unlabeled_documents == 1 else "have"
+            known += f"; {_counted(self.unlabeled_documents, 'document')} {have} no label"
+            if self.unlabeled_queries:
+                known += f", {_counted(self.unlabeled_queries, 'query')} none at all"
         return known
 
 
@@ -192,8 +192,8 @@ def _facts_of(part: BoundLambda, weight: float, data: RankingData) -> PairFacts:
         pairs=int(per_query.sum()),
         queries=int(np.count_nonzero(per_query)),
         of_queries=data.n_queries,
-        unlabelled_documents=int(np.count_nonzero(missing)),
-        unlabelled_queries=int(np.count_nonzero(np.logical_and.reduceat(missing, data.indptr[:-1]))),
+        unlabeled_documents=int(np.count_nonzero(missing)),
+        unlabeled_queries=int(np.count_nonzero(np.logical_and.reduceat(missing, data.indptr[:-1]))),
     )
 
 

@@ -49,8 +49,8 @@ def climb(
     steps: Sequence[float] = STEPS,
     scale: Scale = "relative",
     single_weights: bool = True,
-    seed: int = 0,
-    threads: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
     callback: Callable[[Tried], None] | None = None,
 ) -> Climb:
     """Test local optimality and move to the best point found whenever a batch of directions holds a better one.
@@ -69,7 +69,7 @@ def climb(
     if most_moves < 1:
         raise DataError(f"most_moves is {most_moves}, expected 1 or more")
     plan = Plan(epsilon, delta, tuple(float(step) for step in steps), scale, single_weights)
-    terrain = Terrain(ranker, data, measure, threads=threads)
+    terrain = Terrain(ranker, data, measure, n_jobs=n_jobs)
     values = [terrain.value]
     moves: list[Probe] = []
     while True:
@@ -83,10 +83,10 @@ def climb(
             if len(moves) < most_moves and tried.improving > seen:
                 # Points of earlier batches are there too: refused before, since only rounding made them look better.
                 seen = tried.improving
-                reached = _best_that_holds(terrain, result, data, threads)  # noqa: B023
+                reached = _best_that_holds(terrain, result, data, n_jobs)  # noqa: B023
             return reached is not None
 
-        result = search(terrain, plan, (seed, len(moves)), after_batch)
+        result = search(terrain, plan, (random_state, len(moves)), after_batch)
         if reached is None:
             break
         probe, terrain = reached
@@ -99,12 +99,12 @@ def climb(
 
 
 def _best_that_holds(
-    terrain: Terrain, result: OptimalityResult, data: RankingData, threads: int | None
+    terrain: Terrain, result: OptimalityResult, data: RankingData, n_jobs: int | None
 ) -> tuple[Probe, Terrain] | None:
     weighted = weights_of(terrain.ranker)
     for probe in result.improvements():
         weights = terrain.weights() + probe.distance * result.direction_of(probe)
-        there = Terrain(weighted.with_weight_vector(weights), data, terrain.measure, threads=threads)
+        there = Terrain(weighted.with_weight_vector(weights), data, terrain.measure, n_jobs=n_jobs)
         if there.value > terrain.value + noise(terrain.value):
             return probe, there
     return None

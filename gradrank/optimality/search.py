@@ -77,8 +77,8 @@ def local_optimality(
     steps: Sequence[float] = STEPS,
     scale: Scale = "relative",
     single_weights: bool = True,
-    seed: int = 0,
-    threads: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
     callback: Callable[[Tried], None] | None = None,
 ) -> OptimalityResult:
     """Test whether a ranker's weights are a local maximum of a measure on data.
@@ -109,7 +109,7 @@ def local_optimality(
             callback(tried)
         return False
 
-    return search(Terrain(ranker, data, measure, threads=threads), plan, (seed,), after_batch)
+    return search(Terrain(ranker, data, measure, n_jobs=n_jobs), plan, (random_state,), after_batch)
 
 
 AfterBatch = Callable[[OptimalityResult, Tried], bool]

@@ -54,16 +54,16 @@ class Terrain:
     [[0.0, 0.5]]
     """
 
-    def __init__(self, ranker: Ranker, data: RankingData, measure: Measure, *, threads: int | None = None) -> None:
+    def __init__(self, ranker: Ranker, data: RankingData, measure: Measure, *, n_jobs: int | None = None) -> None:
         self.ranker = ranker
         self.measure = measure
         self._weighted = weights_of(ranker)
         self._matrix = feature_matrix(data, ranker.feature_names)
-        self._threads = threads
-        scores = ranker.score(data, threads=threads)
+        self._threads = n_jobs
+        scores = ranker.grouped_scores(data, n_jobs=n_jobs)
         if not np.isfinite(scores).all():
             raise ModelError("gives scores that are not finite numbers")
-        bound = measure.bind(data, threads=threads)
+        bound = measure.bind(data, n_jobs=n_jobs)
         values = bound.values(scores)
         self.value = mean_value(values)
         """Mean of the measure at the weights."""
@@ -87,7 +87,7 @@ class Terrain:
             idle |= bound.prepared.short
         self._idle = idle
         scores = self._compared(scores if self._rows is None else scores[self._rows])
-        self._order = rank(scores, indptr, ties="file", threads=threads).order
+        self._order = rank(scores, indptr, ties="file", n_jobs=n_jobs).order
 
     def weights(self) -> FloatArray:
         """The weights in the middle."""

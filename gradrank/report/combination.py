@@ -92,10 +92,10 @@ def draw_combination(found: Combination, names: tuple[str, str] = ("A", "B")) ->
     FigureCanvasAgg(figure)
     panels = figure.subplots(len(curve.measures), 1, squeeze=False, sharex=True)[:, 0]
     for number, (panel, measure) in enumerate(zip(panels, curve.measures, strict=True)):
-        colour = _COLOURS[number % len(_COLOURS)]
+        color = _COLOURS[number % len(_COLOURS)]
         edges, low, high = _columns(place(curve.edges), curve.values[number], logarithmic)
-        panel.stairs(high, edges, baseline=low, fill=True, color=colour, alpha=0.35, linewidth=0)
-        panel.stairs(high, edges, baseline=None, color=colour, linewidth=1.2, label=measure)
+        panel.stairs(high, edges, baseline=low, fill=True, color=color, alpha=0.35, linewidth=0)
+        panel.stairs(high, edges, baseline=None, color=color, linewidth=1.2, label=measure)
         panel.plot(
             [float(place(np.array(found.alpha)))], [found.values[measure]], "o", color="#1c2530", markersize=5,
             label=f"best: α = {found.alpha:.6g}",

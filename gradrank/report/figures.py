@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 IMAGES = (".svg", ".png", ".pdf")
-# Colours and line styles differ, so that lines can be told apart in print and by everyone.
+# Colors and line styles differ, so that lines can be told apart in print and by everyone.
 COLOURS = ("#0067a3", "#c75b00", "#00785a", "#a3447c", "#6b5b00", "#5d6774")
 STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
 
@@ -55,7 +55,7 @@ def new_figure(
 
 
 def line_style(number: int) -> dict[str, Any]:
-    """Colour and dashes of the n-th line of a panel."""
+    """Color and dashes of the n-th line of a panel."""
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number % len(STYLES)], "linewidth": 1.8}
 
 

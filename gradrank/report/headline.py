@@ -7,7 +7,7 @@ from math import isnan
 
 from gradrank.evaluation import Column, Comparison, ComparisonRow, Evaluation, t_test
 
-_TEST_NAMES = {"t": "paired t-test", "randomisation": "randomisation test", "bootstrap": "bootstrap test"}
+_TEST_NAMES = {"t": "paired t-test", "randomization": "randomization test", "bootstrap": "bootstrap test"}
 _CORRECTION_NAMES = {"holm": "Holm's correction"}
 
 

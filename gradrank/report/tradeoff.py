@@ -20,7 +20,7 @@ def tradeoff_figure(found: Sweep, data: str = "valid") -> Figure:
     >>> from gradrank.data.artificial import make_splits
     >>> from gradrank.selection.sweep import sweep
     >>> from gradrank.learners import LambdaMART
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1, clicks=True)
+    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1, clicks=True)
     >>> learner = LambdaMART("Tiered(NDCG@3, CNDCG@3)", trees=10, min_docs=5)
     >>> figure = tradeoff_figure(sweep(learner, data["train"], data["vali"], [0.2, 0.5]))
     >>> figure.axes[0].get_xlabel().split(" (")[0]
@@ -63,18 +63,18 @@ def _panel(axis: object, found: Sweep, data: str, across: Measure, up: Measure) 
     path = []
     for name in found.rankers:
         x, y = rows.get((name, across)), rows.get((name, up))
-        colour = COLOURS[1] if name == found.choice.system else COLOURS[0]
+        color = COLOURS[1] if name == found.choice.system else COLOURS[0]
         at = (x.difference, y.difference) if x and y else (0.0, 0.0)
         if not all(map(isfinite, at)):
             continue
         path.append(at)
         if x and y and all(map(isfinite, (x.low, x.high, y.low, y.high))):
-            axis.plot([x.low, x.high], [at[1]] * 2, color=colour, alpha=0.5, linewidth=1.2)
-            axis.plot([at[0]] * 2, [y.low, y.high], color=colour, alpha=0.5, linewidth=1.2)
+            axis.plot([x.low, x.high], [at[1]] * 2, color=color, alpha=0.5, linewidth=1.2)
+            axis.plot([at[0]] * 2, [y.low, y.high], color=color, alpha=0.5, linewidth=1.2)
         chosen = name == found.choice.system
-        axis.plot(*at, marker="D" if chosen else "o", color=colour, markersize=8 if chosen else 6)
+        axis.plot(*at, marker="D" if chosen else "o", color=color, markersize=8 if chosen else 6)
         words = name.replace("w=", "") + (" (chosen)" if chosen else "")
-        axis.annotate(words, at, xytext=(6, 6), textcoords="offset points", color=colour)
+        axis.annotate(words, at, xytext=(6, 6), textcoords="offset points", color=color)
     if path:
         axis.plot(*zip(*path, strict=True), color=COLOURS[5], linewidth=0.8, zorder=1)
     axis.axvline(0.0, color=COLOURS[5], linestyle="--", linewidth=1.0)

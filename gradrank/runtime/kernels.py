@@ -26,7 +26,7 @@ from gradrank.runtime.first_use import compiling
 
 try:
     import fcntl
-except ImportError:  # Windows has no such locks; Numba's own behaviour remains
+except ImportError:  # Windows has no such locks; Numba's own behavior remains
     fcntl = None  # type: ignore[assignment]
 
 _LOCK_NAME = "gradrank.lock"

@@ -23,16 +23,16 @@ _BLOCKS_PER_THREAD = 2
 _MIN_DOCUMENTS_PER_BLOCK = 4096
 
 
-def thread_count(threads: int | None = None) -> int:
+def thread_count(n_jobs: int | None = None) -> int:
     """Number of threads to use: the given number, or every core this process may run on.
 
     >>> thread_count(3)
     3
     """
-    if threads is not None:
-        if threads < 1:
-            raise ValueError(f"threads is {threads}, expected 1 or more")
-        return threads
+    if n_jobs is not None:
+        if n_jobs < 1:
+            raise ValueError(f"n_jobs is {n_jobs}, expected 1 or more")
+        return n_jobs
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
@@ -53,12 +53,12 @@ def query_blocks(indptr: NDArray[np.int64], blocks: int) -> list[tuple[int, int]
 
 
 @cache
-def _pool(threads: int, pid: int) -> ThreadPoolExecutor:
+def _pool(n_jobs: int, pid: int) -> ThreadPoolExecutor:
     # Keyed by process: a forked child must not wait on its parent's threads.
-    return ThreadPoolExecutor(threads, thread_name_prefix="gradrank")
+    return ThreadPoolExecutor(n_jobs, thread_name_prefix="gradrank")
 
 
-def for_query_blocks(work: Callable[[int, int], None], indptr: NDArray[np.int64], threads: int | None = None) -> None:
+def for_query_blocks(work: Callable[[int, int], None], indptr: NDArray[np.int64], n_jobs: int | None = None) -> None:
     """Call ``work(first_query, end_query)`` for every block of queries, on several threads.
 
     ``work`` must release the GIL in its kernel and write only to its own queries' output.
@@ -66,11 +66,11 @@ def for_query_blocks(work: Callable[[int, int], None], indptr: NDArray[np.int64]
     >>> seen = np.zeros(4)
     >>> def work(first: int, end: int) -> None:
     ...     seen[first:end] = 1
-    >>> for_query_blocks(work, np.array([0, 1, 2, 3, 4]), threads=2)
+    >>> for_query_blocks(work, np.array([0, 1, 2, 3, 4]), n_jobs=2)
     >>> seen.tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
-    n_threads = thread_count(threads)
+    n_threads = thread_count(n_jobs)
     n_docs = int(indptr[-1] - indptr[0]) if len(indptr) else 0
     blocks = 1
     if n_threads > 1:

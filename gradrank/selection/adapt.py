@@ -114,8 +114,8 @@ def compare_adaptation(
     *,
     measures: Sequence[AnyMeasure] = (NDCG(10), NDCG(3), NDCG(1)),
     folds: int = 5,
-    seed: int = 0,
-    threads: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
     parameters: Mapping[str, Any] | None = None,
     say: Said | None = None,
 ) -> Adaptation:
@@ -128,7 +128,7 @@ def compare_adaptation(
 
     >>> from gradrank.data.artificial import make_data
     >>> from gradrank.models.linear import LinearRanker
-    >>> data = make_data(60, n_docs=10, n_features=3, seed=1)
+    >>> data = make_data(60, n_docs=10, n_features=3, random_state=1)
     >>> result = compare_adaptation({"base": LinearRanker([1.0, 0.0, 0.0])}, data, folds=3, parameters={"trees": 10})
     >>> result.evaluation.systems
     ('base', 'own data', 'base, adapted', 'interpolation')
@@ -145,14 +145,14 @@ def compare_adaptation(
     names = [*bases, OWN, *map(adapted, bases), INTERPOLATION]
     columns = {name: np.empty(data.n_docs) for name in names}
     for name, base in fitted.items():
-        columns[name] = base.score(data, threads=threads)
+        columns[name] = base.grouped_scores(data, n_jobs=n_jobs)
     trees: dict[str, list[int]] = {name: [] for name in (OWN, *map(adapted, bases))}
     weights: list[tuple[float, ...]] = []
-    parts = np.array_split(np.random.default_rng(seed).permutation(data.n_queries), folds)
+    parts = np.array_split(np.random.default_rng(random_state).permutation(data.n_queries), folds)
     for number, (train_parts, valid_part, test_part) in enumerate(letor_rotation(folds), 1):
         train = data.take_queries(np.sort(np.concatenate([parts[part] for part in train_parts])))
         valid, test = (data.take_queries(np.sort(parts[part])) for part in (valid_part, test_part))
-        options = {**sensible_parameters(train), "seed": seed, "threads": threads, **(parameters or {})}
+        options = {**sensible_parameters(train), "random_state": random_state, "n_jobs": n_jobs, **(parameters or {})}
         rows = _rows(data, np.sort(parts[test_part]))
         rankers: dict[str, Ranker] = {}
         learners = {OWN: LambdaMART(objective, **options)}
@@ -162,17 +162,22 @@ def compare_adaptation(
             if learner.boosted_.interrupted:
                 raise KeyboardInterrupt
             trees[name].append(learner.boosted_.best)
-            columns[name][rows] = rankers[name].score(test, threads=threads)
+            columns[name][rows] = rankers[name].grouped_scores(test, n_jobs=n_jobs)
             say(f"fold {number} of {folds}: {name}, {learner.boosted_.best} trees")
         mixed = [*fitted.values(), rankers[OWN]]
         found = search_weights(
-            [ranker.score(valid, threads=threads) for ranker in mixed], valid, learners[OWN]._measure(), method="powell"
+            [ranker.predict(valid, n_jobs=n_jobs) for ranker in mixed],
+            valid,
+            learners[OWN]._measure(),
+            method="powell",
         )
         weights.append(found.weights)
         columns[INTERPOLATION][rows] = sum(
-            weight * ranker.score(test, threads=threads) for weight, ranker in zip(found.weights, mixed, strict=True)
+            weight * ranker.grouped_scores(test, n_jobs=n_jobs)
+            for weight, ranker in zip(found.weights, mixed, strict=True)
         )
-    evaluation = evaluate(data, columns, measures, threads=threads)
+    given_order = {name: data.in_input_order(column) for name, column in columns.items()}
+    evaluation = evaluate(data, given_order, measures, n_jobs=n_jobs)
     return Adaptation(evaluation, tuple(bases), {name: tuple(counts) for name, counts in trees.items()}, tuple(weights))
 
 
@@ -182,20 +187,20 @@ def adapt(
     objective: str | None = None,
     *,
     trees: int,
-    seed: int = 0,
-    threads: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> Ranker:
     """The base adapted to all of the data with a given number of trees, such as the folds' median.
 
     >>> from gradrank.data.artificial import make_data
     >>> from gradrank.models.linear import LinearRanker
-    >>> data = make_data(30, n_docs=10, n_features=3, seed=1)
+    >>> data = make_data(30, n_docs=10, n_features=3, random_state=1)
     >>> adapt(LinearRanker([1.0, 0.0, 0.0]), data, trees=3)
     WeightedSum(3 features)
     """
     options = {**sensible_parameters(data), **(parameters or {}), "trees": trees, "early_stopping": None}
-    learner = LambdaSMART(objective, base=base, seed=seed, threads=threads, **options)
+    learner = LambdaSMART(objective, base=base, random_state=random_state, n_jobs=n_jobs, **options)
     return learner.fit(data).ranker_
 
 

@@ -104,8 +104,8 @@ def auto(
     *,
     budget: float = DEFAULT_BUDGET,
     most: int = DEFAULT_MOST,
-    seed: int = 0,
-    threads: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
     level: float = 0.05,
     callbacks: Sequence[Callback] = (),
     listener: Listener | None = None,
@@ -120,7 +120,7 @@ def auto(
 
     >>> from gradrank.data.artificial import make_splits
     >>> from gradrank.measures import NDCG
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
     >>> result = auto(data["train"], data["vali"], NDCG(10), most=2)
     >>> [row.member.name for row in result.rows], type(result.ranker).__name__
     (['lambdamart 1', 'lambdamart 2'], 'TreeEnsemble')
@@ -134,14 +134,16 @@ def auto(
     rows: list[Row] = []
     rankers: list[Ranker] = []
     interrupted = False
-    bound = bind_measures(measure.parts if isinstance(measure, Graded) else [measure], valid, threads=threads)
+    bound = bind_measures(measure.parts if isinstance(measure, Graded) else [measure], valid, n_jobs=n_jobs)
     scores: list[FloatArray] = []
-    for member in _affordable(portfolio(measure, seed, nets=find_spec("torch") is not None), rows, most, deadline):
+    for member in _affordable(
+        portfolio(measure, random_state, nets=find_spec("torch") is not None), rows, most, deadline
+    ):
         if listener is not None:
             listener(member, len(rows) + 1)
         kind = algorithm(member.algorithm)
         known = parameters_of(kind)
-        running = {"threads": threads, "callbacks": (*callbacks, deadline)}
+        running = {"n_jobs": n_jobs, "callbacks": (*callbacks, deadline)}
         learner = kind(**member.parameters, **{key: value for key, value in running.items() if key in known})
         start = time.perf_counter()
         try:
@@ -159,15 +161,15 @@ def auto(
             # Trained again with so many steps it is the same.
             grown = learner.ranker_.training["grown"]
             member = replace(member, parameters={**member.parameters, f"{learner.unit}s": grown})
-        scores.append(learner.ranker_.score(valid, threads=threads))
+        scores.append(learner.ranker_.grouped_scores(valid, n_jobs=n_jobs))
         value = mean_value(_first_values(bound, scores[-1]))
         rows.append(Row(member, value, time.perf_counter() - start))
         rankers.append(learner.ranker_)
         if cut_short:
             interrupted = not deadline.passed
             break
-    combiner = Combiner(valid, measure, threads=threads)
-    rows, weights = _combined(rows, scores, valid, combiner, bound, level, seed)
+    combiner = Combiner(valid, measure, n_jobs=n_jobs)
+    rows, weights = _combined(rows, scores, valid, combiner, bound, level, random_state)
     total = added_up(weights, scores)
     values = combiner.named(combiner.values(total))
     seconds = time.perf_counter() - began
@@ -205,7 +207,7 @@ def _combined(
     combiner: Combiner,
     bound: Sequence[BoundMeasure],
     level: float,
-    seed: int,
+    random_state: int,
 ) -> tuple[list[Row], FloatArray]:
     """The rows with weights and verdicts, and the weights."""
     spreads = np.array([spread_within_queries(column, valid) for column in scores])
@@ -217,7 +219,7 @@ def _combined(
     newcomers = sorted((k for k, row in enumerate(rows) if not row.member.in_bag), key=lambda k: -rows[k].value)
     for k in newcomers:
         so_far, column = added_up(weights, scores), scores[k] / spreads[k]
-        p, gain = _tested(combiner, bound, so_far, column, valid, seed)
+        p, gain = _tested(combiner, bound, so_far, column, valid, random_state)
         if gain > 0.0 and p < level:
             found = combiner.search(so_far, column, form="additive")
             weights = weights * found.weights[0]
@@ -234,13 +236,13 @@ def _tested(
     so_far: FloatArray,
     column: FloatArray,
     valid: RankingData,
-    seed: int,
+    random_state: int,
 ) -> tuple[float, float]:
     """p and mean difference of adding a column, each query judged with a weight that it had no part in choosing."""
     if valid.n_queries < 2:
         return float("nan"), 0.0
     n_parts = min(_PARTS, valid.n_queries)
-    part = np.random.default_rng(seed).permutation(valid.n_queries) % n_parts
+    part = np.random.default_rng(random_state).permutation(valid.n_queries) % n_parts
     added = np.empty_like(so_far)
     for number in range(n_parts):
         inside = np.repeat(part == number, valid.sizes)

@@ -58,7 +58,7 @@ def choose(
     level: float = 0.05,
     margin: float | None = None,
     resamples: int = 10_000,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> Choice:
     """Choose the system that is best on the later measures among those that leave the first one unharmed.
 
@@ -103,7 +103,9 @@ def choose(
             continue
         values = {system: evaluation.values[system] for system in (reference, *others)}
         part = replace(evaluation, measures=(measure,), values=values)
-        tested = compare(part, reference, test=test, level=level, correction=None, resamples=resamples, seed=seed)
+        tested = compare(
+            part, reference, test=test, level=level, correction=None, resamples=resamples, random_state=random_state
+        )
         harm = {row.system: _harm(row, reference, level, margin) for row in tested.rows}
         reasons |= {system: words for system, words in harm.items() if words is not None}
         left = [system for system in left if harm.get(system) is None]

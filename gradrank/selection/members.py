@@ -27,7 +27,7 @@ class Member:
     """Whether it is one of the like-minded models whose plain sum everything else is added to."""
 
 
-def portfolio(measure: AnyMeasure, seed: int = 0, *, nets: bool = True) -> Iterator[Member]:
+def portfolio(measure: AnyMeasure, random_state: int = 0, *, nets: bool = True) -> Iterator[Member]:
     """Learners without end: λ-trees of several shapes, and early on one each of MART, a linear ranker and a net.
 
     >>> from itertools import islice
@@ -37,11 +37,15 @@ def portfolio(measure: AnyMeasure, seed: int = 0, *, nets: bool = True) -> Itera
     target = _target(measure)
     regression = str(Regression(target.label))
     others = [
-        Member("mart", "mart", {"objective": regression, "measure": str(measure), "features": _FEATURES, "seed": seed}),
+        Member(
+            "mart",
+            "mart",
+            {"objective": regression, "measure": str(measure), "features": _FEATURES, "random_state": random_state},
+        ),
         Member("ranksvm", "ranksvm", {"label": target.label, "measure": str(measure)}),
     ]
     if nets:
-        settings = {"objective": str(target), "measure": str(measure), "hidden": "32", "seed": seed}
+        settings = {"objective": str(target), "measure": str(measure), "hidden": "32", "random_state": random_state}
         others.append(Member("lambdarank", "lambdarank", settings))
     for number in count(1):
         leaves, rate = _SHAPES[(number - 1) % len(_SHAPES)]
@@ -51,7 +55,7 @@ def portfolio(measure: AnyMeasure, seed: int = 0, *, nets: bool = True) -> Itera
             "leaves": leaves,
             "rate": rate,
             "features": _FEATURES,
-            "seed": seed + number,
+            "random_state": random_state + number,
         }
         yield Member(f"lambdamart {number}", "lambdamart", parameters, in_bag=True)
         # Two λ-trees first: the budget may allow no more.

@@ -26,7 +26,7 @@ from gradrank.selection.choice import Choice, choose
 WEIGHTS = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5)
 """The weights of Svore et al. (2011, §6.1)."""
 # Parameters that do not change what is learned.
-_NO_MATTER = ("threads", "checkpoint", "checkpoint_every", "callbacks", "warm_start", "diagnostics")
+_NO_MATTER = ("n_jobs", "checkpoint", "checkpoint_every", "callbacks", "warm_start", "diagnostics")
 
 Fit = Callable[[str, RankingEstimator], None]
 
@@ -129,7 +129,7 @@ def sweep(
 
     >>> from gradrank.data.artificial import make_splits
     >>> from gradrank.learners import LambdaMART
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1, clicks=True)
+    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1, clicks=True)
     >>> learner = LambdaMART("Tiered(NDCG@3, CNDCG@3)", trees=10, min_docs=5)
     >>> found = sweep(learner, data["train"], data["vali"], [0.2, 0.5])
     >>> list(found.rankers), found.ranker is found.rankers[found.choice.system]
@@ -236,7 +236,7 @@ def _run_facts(learner: RankingEstimator, train: RankingData, valid: RankingData
         name: value for name, value in learner.get_params(deep=False).items() if name not in _NO_MATTER
     }
     if isinstance(facts.get("base"), Ranker):
-        facts["base"] = fingerprint(np.asarray(facts["base"].score(train)))
+        facts["base"] = fingerprint(np.asarray(facts["base"].grouped_scores(train)))
     facts["data"] = [fingerprint(data.X, *data.labels.values()) for data in (train, valid)]
     found: dict[str, Any] = plain(facts)
     return found

@@ -71,11 +71,11 @@ def test_name_round_trip(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-@given(labels=graded, seed=st.integers(0, 1000))
-def test_swap_delta_is_swap_and_evaluate_again(name: str, labels: list[float | None], seed: int) -> None:
+@given(labels=graded, random_state=st.integers(0, 1000))
+def test_swap_delta_is_swap_and_evaluate_again(name: str, labels: list[float | None], random_state: int) -> None:
     m = measure(name)
     column = labels_for(name, labels)
-    scores = np.random.default_rng(seed).permutation(len(labels)).astype(float)
+    scores = np.random.default_rng(random_state).permutation(len(labels)).astype(float)
     np.testing.assert_allclose(
         m.swap_deltas(column, scores), m.swap_deltas_by_definition(column, scores), rtol=0, atol=1e-12
     )
@@ -110,15 +110,15 @@ def test_tied_scores_count_as_the_expectation_over_their_orders(
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if not name.startswith("KendallTau")])
-@given(labels=graded, seed=st.integers(0, 1000))
-def test_pessimistic_and_optimistic_bound_every_order(name: str, labels: list[float | None], seed: int) -> None:
+@given(labels=graded, random_state=st.integers(0, 1000))
+def test_pessimistic_and_optimistic_bound_every_order(name: str, labels: list[float | None], random_state: int) -> None:
     head, _, at = name.partition("@")
     head = head[:-1] + ", " if head.endswith(")") else head + "("
     low, high, middle = (
         measure(f"{head}ties={ties})" + (f"@{at}" if at else "")) for ties in ("pessimistic", "optimistic", "file")
     )
     column = labels_for(name, labels)
-    scores = np.random.default_rng(seed).integers(0, 3, len(labels)).astype(float)
+    scores = np.random.default_rng(random_state).integers(0, 3, len(labels)).astype(float)
     values = [np.nan_to_num(m.values(scores, one_query(m, column))[0]) for m in (low, middle, high)]
     # Bpref ignores unjudged documents, which both policies put in one place; all others agree on what is better.
     assert values[0] <= values[1] + 1e-12
@@ -144,7 +144,7 @@ def test_same_result_for_any_number_of_threads(name: str) -> None:
     n = int(sizes.sum())
     data = RankingData.from_arrays(np.zeros((n, 1)), rng.integers(0, 5, n), group=sizes)
     scores = rng.integers(0, 30, n).astype(float)
-    one, three = (measure_values([m], scores, data, threads=t)[m] for t in (1, 3))
+    one, three = (measure_values([m], scores, data, n_jobs=t)[m] for t in (1, 3))
     np.testing.assert_array_equal(one, three)
 
 
@@ -159,18 +159,20 @@ def test_conventions_either_define_a_measure_or_say_so(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-@given(labels=graded, seed=st.integers(0, 100))
-def test_documents_that_were_not_retrieved_earn_nothing(name: str, labels: list[float | None], seed: int) -> None:
+@given(labels=graded, random_state=st.integers(0, 100))
+def test_documents_that_were_not_retrieved_earn_nothing(
+    name: str, labels: list[float | None], random_state: int
+) -> None:
     m = measure(name)
     if name.startswith("KendallTau") or "letor4" in name:
         return  # τ is a correlation of whole lists; the LETOR scripts know only whole lists
     column = labels_for(name, labels)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     scores = rng.permutation(len(labels)).astype(float)
     hidden = rng.random(len(labels)) < 0.5
     partly = np.where(hidden, -np.inf, scores)
     value = np.nan_to_num(m.values(partly, one_query(m, column))[0])
-    # The same list with the hidden documents' own labels replaced by non-relevant ones, renormalised by the truth:
+    # The same list with the hidden documents' own labels replaced by non-relevant ones, renormalized by the truth:
     # no document at −inf may raise the value above that of the list in which it stands last.
     last = np.where(hidden, scores - 1000.0, scores)
     assert value <= np.nan_to_num(m.values(last, one_query(m, column))[0]) + 1e-12

@@ -24,8 +24,8 @@ ALONE = ("Regression", "discrete-bounded")
 CLICKS = "clicks"
 
 
-def made_up(name: str, seed: int = 0, n_queries: int = 12) -> tuple[RankingData, np.ndarray]:
-    rng = np.random.default_rng(seed)
+def made_up(name: str, random_state: int = 0, n_queries: int = 12) -> tuple[RankingData, np.ndarray]:
+    rng = np.random.default_rng(random_state)
     sizes = rng.integers(1, 11, n_queries)
     n = int(sizes.sum())
     labels = rng.integers(0, 4, n).astype(np.float32)
@@ -101,7 +101,9 @@ def test_threads_change_nothing(name: str) -> None:
     # Enough documents for several blocks; tied scores, which the seed orders.
     data, scores = made_up(name, n_queries=1700)
     scores = np.round(scores)
-    one, two = (parse_objective(name).bind(data, seed=3, threads=t).gradients(scores, count_pairs=True) for t in (1, 2))
+    one, two = (
+        parse_objective(name).bind(data, random_state=3, n_jobs=t).gradients(scores, count_pairs=True) for t in (1, 2)
+    )
     np.testing.assert_array_equal(one.lambdas, two.lambdas)
     np.testing.assert_array_equal(one.rhos, two.rhos)
     assert one.effective_pairs == two.effective_pairs

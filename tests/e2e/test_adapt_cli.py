@@ -24,7 +24,7 @@ def run(*arguments: object):
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    write_data(make_data(30, n_docs=8, n_features=3, seed=1), "data.txt")
+    write_data(make_data(30, n_docs=8, n_features=3, random_state=1), "data.txt")
     LinearRanker([1.0, 0.5, 0.0]).save("base.json")
     LinearRanker([1.0, 0.5, 0.0, 2.0]).save("wide.json")
 

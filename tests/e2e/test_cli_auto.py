@@ -20,7 +20,7 @@ RUN = CliRunner()
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("auto")
-    for name, data in make_splits(40, n_docs=8, n_features=4, seed=1).items():
+    for name, data in make_splits(40, n_docs=8, n_features=4, random_state=1).items():
         write_data(data, path / f"{name}.txt")
     return path
 
@@ -38,7 +38,7 @@ def test_trains_combines_and_reports(folder: Path) -> None:
     model = load_ranker(folder / "model.json")
     assert [member["name"] for member in model.training["members"]] == ["lambdamart 1", "lambdamart 2", "mart"]
     assert model.training["measure"] == "NDCG@5"
-    assert np.isfinite(model.score(np.zeros((2, 4)))).all()
+    assert np.isfinite(model.predict(np.zeros((2, 4)))).all()
     assert "Portfolio for NDCG@5" in report.read_text(encoding="utf-8")
     assert RUN.invoke(app, ["info", str(folder / "model.json")]).exit_code == 0
 

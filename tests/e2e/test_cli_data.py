@@ -55,8 +55,8 @@ def test_make_data(folder) -> None:
 
 
 def test_make_data_obeys_the_seed() -> None:
-    for target, seed in (("a", 1), ("b", 1), ("c", 2)):
-        run("make-data", target, "--queries", 4, "--docs", 3, "--features", 4, "--seed", seed)
+    for target, random_state in (("a", 1), ("b", 1), ("c", 2)):
+        run("make-data", target, "--queries", 4, "--docs", 3, "--features", 4, "--seed", random_state)
     assert Path("a/train.txt").read_bytes() == Path("b/train.txt").read_bytes()
     assert Path("a/train.txt").read_bytes() != Path("c/train.txt").read_bytes()
 

@@ -222,11 +222,11 @@ def test_compare_json(many) -> None:
     assert row["verdict"] == "better"
 
 
-def test_compare_randomisation_is_near_the_sign_test(many) -> None:
+def test_compare_randomization_is_near_the_sign_test(many) -> None:
     # All differences have one size, so the exact p-value is that of the sign test, 15 of 20.
     exact = stats.binomtest(15, 20).pvalue
     result = run(
-        "compare", "data.txt", "--scores", "a.txt", "--scores", "b.txt", "-m", "MRR", "--test", "randomisation",
+        "compare", "data.txt", "--scores", "a.txt", "--scores", "b.txt", "-m", "MRR", "--test", "randomization",
         "--resamples", "40000", "--seed", "1", "--format", "json",
     )  # fmt: skip
     (row,) = json.loads(result.stdout)["rows"]

@@ -69,9 +69,9 @@ def error_of(result) -> str:
     "arguments",
     [
         ("lambdarank", "--objective", "MAP", "--hidden", 10, "--measure", "NDCG@5"),
-        ("lambdarank", "--objective", "Lambda(NDCG)", "--hidden", 0, "--optimiser", "donmez", "--restart", 2),
+        ("lambdarank", "--objective", "Lambda(NDCG)", "--hidden", 0, "--optimizer", "donmez", "--restart", 2),
         ("lambdarank", "--construction", "spring-smooth", "--hidden", "5,3", "--rates", "0.1,0.01"),
-        ("ranknet", "--hidden", 3, "--batch", "full", "--optimiser", "sgd", "--rate", 0.01, "--train-measure"),
+        ("ranknet", "--hidden", 3, "--batch", "full", "--optimizer", "sgd", "--rate", 0.01, "--train-measure"),
         ("listnet", "--scaling", "log", "--weight-decay", 0.5, "--early-stopping", 2, "--seed", 7),
         ("listmle", "--k", 3, "--activation", "tanh", "--device", "cpu"),
         ("regressionnet", "--hidden", 0),
@@ -106,7 +106,7 @@ def test_it_is_what_the_library_trains() -> None:
     arguments = ("--objective", "MAP", "--hidden", 5, "--rate", 0.05, "--seed", 3)
     assert train("lambdarank", "--valid", "d/vali.txt", *QUICK, *arguments).exit_code == 0
     data = {name: read_data(f"d/{name}.txt") for name in ("train", "vali")}
-    learner = LambdaRank("MAP", hidden=5, rate=0.05, seed=3, epochs=4, batch=8)
+    learner = LambdaRank("MAP", hidden=5, rate=0.05, random_state=3, epochs=4, batch=8)
     expected = learner.fit(data["train"], valid=data["vali"]).ranker_
     assert content("model.json")["payload"] == expected.to_dict()["payload"]
 
@@ -133,8 +133,8 @@ def test_trees_may_start_from_a_net() -> None:
     assert run("train", "--train", "d/train.txt", *arguments).exit_code == 0
     data = read_data("d/test.txt")
     (_, net), (_, trees) = load_ranker("both.json").parts
-    assert net.score(data).tolist() == load_ranker("model.json").score(data).tolist()
-    assert load_ranker("both.json").score(data).tolist() == (net.score(data) + trees.score(data)).tolist()
+    assert net.predict(data).tolist() == load_ranker("model.json").predict(data).tolist()
+    assert load_ranker("both.json").predict(data).tolist() == (net.predict(data) + trees.predict(data)).tolist()
 
 
 def test_constructions_of_trees() -> None:
@@ -144,7 +144,7 @@ def test_constructions_of_trees() -> None:
 
 
 def test_progress_notes_and_silence() -> None:
-    loud = train("regressionnet", *QUICK, "--hidden", 0, "--optimiser", "sgd", "--rate", "1000", "--epochs", 20)
+    loud = train("regressionnet", *QUICK, "--hidden", 0, "--optimizer", "sgd", "--rate", "1000", "--epochs", 20)
     assert "there is no --valid: all epochs are kept" in loud.stderr
     lines = [line for line in loud.stderr.splitlines() if line.startswith("gradrank: epoch ")]
     assert [line.split()[2].rstrip(",") for line in lines] == [str(number) for number in range(2, 21, 2)]
@@ -192,7 +192,7 @@ def test_config_files_take_numbers_and_words() -> None:
         (("lambdamart", "--hidden", 0), "--hidden does not go with lambdamart; it has --objective,"),
         (("lambdamart", "--k", 3), "--k does not go with lambdamart"),
         (("ranknet", "--base", "f1"), "--base does not go with ranknet"),
-        (("listnet", "--no-quantised"), "--quantised does not go with listnet"),
+        (("listnet", "--no-quantized"), "--quantized does not go with listnet"),
         (("mart", "--checkpoint", 3, "--epochs", 3), "--epochs does not go with mart"),
         (("ranknet", "--objective", "MAP"), "RankNet learns by RankNet, not by Lambda(MAP"),
         (("ranknet", "--construction", "spring-smooth"), "a construction makes λ's of a measure"),
@@ -201,7 +201,7 @@ def test_config_files_take_numbers_and_words() -> None:
         (("lambdarank", "--hidden", "a"), "hidden is 'a'"),
         (("lambdarank", "--rate", "0"), "rate is 0.0, expected positive numbers"),
         (("lambdarank", "--rates", "0.1,0.2"), "several learning rates need validation data"),
-        (("lambdarank", "--optimiser", "x"), "optimiser is 'x', expected adam, sgd or donmez"),
+        (("lambdarank", "--optimizer", "x"), "optimizer is 'x', expected adam, sgd or donmez"),
         (("lambdarank", "--device", "x"), "device is 'x', expected auto, cpu or cuda"),
         (("lambdarank", "--label", "label=equal.txt"), "d/train.txt: all labels are 1"),
     ],
@@ -228,8 +228,8 @@ def test_every_parameter_of_the_nets_that_is_plain_has_an_option() -> None:
 
 def test_seed_decides_and_threads_do_not() -> None:
     payloads = []
-    for seed, threads in ((1, 1), (1, 2), (2, 1)):
-        options = ("--epochs", 3, "--hidden", 3, "--seed", seed, "--threads", threads)
+    for random_state, n_jobs in ((1, 1), (1, 2), (2, 1)):
+        options = ("--epochs", 3, "--hidden", 3, "--seed", random_state, "--threads", n_jobs)
         assert train("lambdarank", "--valid", "d/vali.txt", *options).exit_code == 0
         payloads.append(content("model.json")["payload"])
     assert payloads[0] == payloads[1] != payloads[2]

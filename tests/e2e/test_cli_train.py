@@ -86,7 +86,7 @@ def test_train_score_evaluate_agree() -> None:
 def test_it_is_what_the_library_trains() -> None:
     train("--valid", "d/vali.txt", *QUICK, "--objective", "MAP", "--leaves", 7, "--rate", 0.2, "--seed", 3)
     data = {name: read_data(f"d/{name}.txt") for name in ("train", "vali")}
-    learner = LambdaMART("MAP", trees=12, min_docs=5, leaves=7, rate=0.2, seed=3, threads=1)
+    learner = LambdaMART("MAP", trees=12, min_docs=5, leaves=7, rate=0.2, random_state=3, n_jobs=1)
     expected = learner.fit(data["train"], valid=data["vali"]).ranker_
     assert content("model.json")["payload"] == expected.to_dict()["payload"]
 
@@ -97,7 +97,7 @@ def test_it_is_what_the_library_trains() -> None:
         ("--algorithm", "lambdamart", "--features", 0.6, "--queries", 0.5, "--seed", 4, "--early-stopping", 5),
         ("--objective", "Lambda(NDCG@5, cost=sigmoid)", "--max-depth", 3, "--lightgbm", "min_gain_to_split=0.01"),
         ("--objective", "MAP", "--step", "gradient", "--split", "mse", "--train-measure", "--test", "d/test.txt"),
-        ("--monotone", "f1=1", "--monotone", "f3=-1", "--categorical", "f2", "--bins", 31, "--quantised"),
+        ("--monotone", "f1=1", "--monotone", "f3=-1", "--categorical", "f2", "--bins", 31, "--quantized"),
         ("--base", "f1"),
         ("--algorithm", "MART", "--l2", 1),
         ("--algorithm", "mcrank", "--trees", 4),
@@ -123,16 +123,16 @@ def test_the_command_tells_what_was_left_open() -> None:
     words = shlex.split(content("model.json")["training"]["command"])
     options = dict(itertools.pairwise(words))
     defaults = LambdaMART().get_params()
-    assert options["--objective"] == "Lambda(NDCG@10, normalise=log, gap=true)"
+    assert options["--objective"] == "Lambda(NDCG@10, normalize=log, gap=true)"
     assert (options["--split"], options["--step"], options["--measure"]) == ("newton", "newton", "NDCG@10")
-    for name in ("leaves", "rate", "bins", "l2", "seed", "queries"):
+    for name in ("leaves", "rate", "bins", "l2", "random_state", "queries"):
         assert options[f"--{name}"] == str(defaults[name])
 
 
 def test_seed_decides_and_threads_do_not() -> None:
     payloads = []
-    for seed, threads in ((1, 1), (1, 2), (2, 1)):
-        options = ("--trees", 6, "--min-docs", 5, "--queries", 0.5, "--seed", seed, "--threads", threads)
+    for random_state, n_jobs in ((1, 1), (1, 2), (2, 1)):
+        options = ("--trees", 6, "--min-docs", 5, "--queries", 0.5, "--seed", random_state, "--threads", n_jobs)
         assert train("--valid", "d/vali.txt", *options).exit_code == 0
         payloads.append(content("model.json")["payload"])
     assert payloads[0] == payloads[1]
@@ -165,8 +165,8 @@ def test_base_model_is_inside() -> None:
     data = read_data("d/test.txt")
     both = load_ranker("model.json")
     (_, base), (_, trees) = both.parts
-    assert base.score(data).tolist() == load_ranker("base.json").score(data).tolist()
-    assert both.score(data).tolist() == (base.score(data) + trees.score(data)).tolist()
+    assert base.predict(data).tolist() == load_ranker("base.json").predict(data).tolist()
+    assert both.predict(data).tolist() == (base.predict(data) + trees.predict(data)).tolist()
     assert both.training["learner"] == "LambdaSMART"
 
 
@@ -205,7 +205,7 @@ def test_config_file_and_the_command_line_wins() -> None:
         ('trees = "5"', "run.toml: trees is '5', expected a whole number"),
         ("trees = true", "run.toml: trees is True, expected a whole number"),
         ("rate = []", "run.toml: rate is [], expected a number"),
-        ("quantised = 1", "run.toml: quantised is 1, expected true or false"),
+        ("quantized = 1", "run.toml: quantized is 1, expected true or false"),
         ("objective = 3", "run.toml: objective is 3, expected a string"),
         ("categorical = [1]", "run.toml: categorical is 1, expected a string, or a list of them"),
         ("min-docs = 5\nmin_docs = 6", "run.toml: 'min_docs' is given twice"),
@@ -419,7 +419,7 @@ def test_scores_are_the_rankers_in_the_order_of_the_rows(model) -> None:
     # Rows of the first two queries take turns, so that the reader has to regroup them.
     mixed = [line for pair in zip(lines[:12], lines[12:24], strict=True) for line in pair]
     Path("mixed.txt").write_text("\n".join(mixed) + "\n")
-    expected = load_ranker(model).score(read_data("d/test.txt"))
+    expected = load_ranker(model).predict(read_data("d/test.txt"))
     assert run("score", model, "mixed.txt", "-o", "scores.txt").stdout == ""
     assert numbers(Path("scores.txt").read_text()) == [expected[i + j] for i in range(12) for j in (0, 12)]
     for output in ([], ["-o", "-"]):
@@ -432,7 +432,7 @@ def test_scores_without_labels(model) -> None:
     data = read_data("d/test.txt")
     rows = [",".join(["q", *map(repr, row)]) for row in data.X[:5].tolist()]
     Path("plain.csv").write_text("\n".join([",".join(["qid", *data.feature_names]), *rows]) + "\n")
-    assert numbers(run("score", model, "plain.csv").stdout) == load_ranker(model).score(data)[:5].tolist()
+    assert numbers(run("score", model, "plain.csv").stdout) == load_ranker(model).predict(data)[:5].tolist()
 
 
 def test_lightgbm_and_xgboost_models() -> None:
@@ -491,7 +491,7 @@ def test_info_of_a_model(model) -> None:
     shown = run("info", model).stdout
     curve = ranker.training["curves"]["valid"]["NDCG@10"]
     best = f"{curve[0]:.4f} at step 1, best {max(curve):.4f} at step {len(ranker.trees)}, last {curve[-1]:.4f}"
-    for text in ("LambdaMART", "Lambda(NDCG@10, normalise=log, gap=true)", "version of lightgbm", best):
+    for text in ("LambdaMART", "Lambda(NDCG@10, normalize=log, gap=true)", "version of lightgbm", best):
         assert text in shown
     assert shown.endswith(f"command\n{ranker.training['command']}\n")
 
@@ -524,7 +524,7 @@ def test_importance_by_permutation(model) -> None:
     arguments = ("importance", model, "--kind", "permutation", "--data", "d/test.txt", "--format", "json")
     rows = json.loads(run(*arguments, "-m", "MAP", "--repeats", 2, "--seed", 3).stdout)
     data, measure = read_data("d/test.txt"), parse_measure("MAP")
-    found = permutation_importance(load_ranker(model), data, measure, repeats=2, seed=3)
+    found = permutation_importance(load_ranker(model), data, measure, repeats=2, random_state=3)
     assert {row["feature"]: row["drop of MAP"] for row in rows} == dict(
         zip(data.feature_names, found.mean.tolist(), strict=True)
     )

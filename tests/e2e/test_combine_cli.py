@@ -25,13 +25,13 @@ def run(*arguments: object):
 
 
 def scores(name: str, data: RankingData) -> np.ndarray:
-    return LinearRanker(WEIGHTS[name]).score(data)
+    return LinearRanker(WEIGHTS[name]).predict(data)
 
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RankingData:
     monkeypatch.chdir(tmp_path)
-    made = make_data(30, n_docs=10, n_features=4, seed=1)
+    made = make_data(30, n_docs=10, n_features=4, random_state=1)
     write_data(made, "data.txt")
     for name, weights in WEIGHTS.items():
         LinearRanker(weights).save(name)
@@ -55,7 +55,7 @@ def test_two_models(data: RankingData, convex: bool) -> None:
     assert told["value"] == pytest.approx(NDCG(5).mean(together, data), abs=1e-12)
     assert told["interval"][0] <= alpha <= told["interval"][1]
     model = load_ranker("ab.json")
-    np.testing.assert_allclose(model.score(data), together)
+    np.testing.assert_allclose(model.predict(data), together)
     grid = np.linspace(0, 1, 500)
     mixed = [(1 - share) * scores("a.json", data) + share * scores("b.json", data) for share in grid]
     assert told["value"] >= max(NDCG(5).mean(column, data) for column in mixed) - 1e-12
@@ -68,7 +68,7 @@ def test_several_models(data: RankingData, method: str) -> None:
     told = json.loads(result.stdout)
     assert told["alpha"] is None
     assert told["value"] >= max(told["values_of_parts"])
-    assert told["value"] == pytest.approx(MAP().mean(load_ranker("all.json").score(data), data), abs=1e-12)
+    assert told["value"] == pytest.approx(MAP().mean(load_ranker("all.json").predict(data), data), abs=1e-12)
 
 
 def test_score_files_give_scores(data: RankingData) -> None:

@@ -607,7 +607,7 @@ def test_text_stands_out_in_light_and_dark(browser: Any, serve: Callable[..., Pl
             pairs += [("button.primary", "button.primary"), ("button[value=skip]", "button[value=skip]")]
             pairs += [(".bar .quiet", ".bar"), (".document h2", ".document")]
             for text, ground in pairs:
-                assert contrast(colour(browser, text, "color"), colour(browser, ground, "backgroundColor")) >= 4.5, (
+                assert contrast(color(browser, text, "color"), color(browser, ground, "backgroundColor")) >= 4.5, (
                     scheme,
                     text,
                 )
@@ -615,7 +615,7 @@ def test_text_stands_out_in_light_and_dark(browser: Any, serve: Callable[..., Pl
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def colour(browser: Any, selector: str, name: str) -> list[float]:
+def color(browser: Any, selector: str, name: str) -> list[float]:
     text = browser.execute_script(
         "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]", selector, name
     )

@@ -32,7 +32,7 @@ def run(*arguments: object):
 @pytest.fixture
 def files(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    data = make_data(40, n_docs=8, n_features=4, seed=1)
+    data = make_data(40, n_docs=8, n_features=4, random_state=1)
     write_data(data, tmp_path / "train.txt")
     LinearRanker([1.0, -1.0, 0.5, 0.0]).save("linear.json")
     rng = np.random.default_rng(0)
@@ -45,7 +45,7 @@ def test_json_has_the_promised_fields(files) -> None:
     assert result.exit_code == 0
     found = json.loads(result.stdout)
     data = read_data("train.txt")
-    value = NDCG(10).mean(load_ranker("linear.json").score(data), data)
+    value = NDCG(10).mean(load_ranker("linear.json").predict(data), data)
     assert found["measure_at_optimum"] == value
     assert (found["directions"], found["confidence"], found["measure"]) == (459, 0.99, "NDCG@10")
     assert found["local_optimum"] is False
@@ -69,7 +69,7 @@ def test_climbing_saves_a_better_model(files) -> None:
     assert result.exit_code == 0
     assert "5 moves raise NDCG@5 from " in result.stdout
     data, measure = read_data("train.txt"), parse_measure("NDCG@5")
-    before, after = (measure.mean(load_ranker(f"{name}.safetensors").score(data), data) for name in ("net", "up"))
+    before, after = (measure.mean(load_ranker(f"{name}.safetensors").predict(data), data) for name in ("net", "up"))
     assert after > before
     assert load_ranker("up.safetensors").training["climb"] == {
         "measure": "NDCG@5", "from": before, "to": after, "moves": 5,
@@ -83,7 +83,7 @@ def test_a_climb_to_the_top_ends_with_a_local_optimum(files) -> None:
     assert found["improving"] == 0
     assert found["climb"]["values"] == sorted(set(found["climb"]["values"]))
     data = read_data("train.txt")
-    assert NDCG(10).mean(load_ranker("top.json").score(data), data) == found["measure_at_optimum"]
+    assert NDCG(10).mean(load_ranker("top.json").predict(data), data) == found["measure_at_optimum"]
 
 
 def test_the_table_says_the_verdict(files) -> None:

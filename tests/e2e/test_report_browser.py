@@ -25,7 +25,7 @@ LONG_NAME = "runs/" + "a-very-long-file-name-without-any-space_" * 3 + ".txt"
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory) -> Path:
-    data = make_data(60, n_docs=10, n_features=30, seed=1)
+    data = make_data(60, n_docs=10, n_features=30, random_state=1)
     rng = np.random.default_rng(2)
     truth = data.label().astype(np.float64)
     systems = {
@@ -142,13 +142,13 @@ def test_text_stands_out_in_light_and_dark(browser, report) -> None:
         feature = {"name": "prefers-color-scheme", "value": scheme}
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
         show(browser, report, 1280)
-        page = colour(browser, "body", "backgroundColor")
+        page = color(browser, "body", "backgroundColor")
         for selector in ("body", "caption", ".better", ".worse", ".equal", "a"):
-            assert contrast(colour(browser, selector, "color"), page) >= 4.5, (scheme, selector)
+            assert contrast(color(browser, selector, "color"), page) >= 4.5, (scheme, selector)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def colour(browser: Any, selector: str, name: str) -> list[float]:
+def color(browser: Any, selector: str, name: str) -> list[float]:
     text = browser.execute_script(
         "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]", selector, name
     )

@@ -21,9 +21,11 @@ def value(name: str, scores: np.ndarray, data: RankingData) -> np.ndarray:
     return measure.values(scores, data)
 
 
-def made_up(seed: int, *, top: int = 4, queries: int = 60, distinct: bool = False) -> tuple[RankingData, np.ndarray]:
+def made_up(
+    random_state: int, *, top: int = 4, queries: int = 60, distinct: bool = False
+) -> tuple[RankingData, np.ndarray]:
     """Lists of 1…30 documents, some without a relevant one, with tied scores unless ``distinct``."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     sizes = rng.integers(1, 31, queries)
     n = int(sizes.sum())
     labels = rng.integers(0, top + 1, n) * (rng.random(n) < 0.5)
@@ -77,12 +79,12 @@ def test_ranklib() -> None:
 
 
 # ---------------------------------------------------------------- trec_eval
-@pytest.mark.parametrize("seed", range(3))
-def test_trec_eval(seed: int) -> None:
+@pytest.mark.parametrize("random_state", range(3))
+def test_trec_eval(random_state: int) -> None:
     pytrec_eval = pytest.importorskip("pytrec_eval")
-    data, scores = made_up(seed)
+    data, scores = made_up(random_state)
     labels = data.label().copy()
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     labels[rng.random(len(labels)) < 0.2] = np.nan  # retrieved, unjudged
     hidden = rng.random(len(labels)) < 0.2  # judged, not retrieved
     hidden[data.indptr[:-1]] = False  # trec_eval leaves out queries that retrieved nothing
@@ -200,10 +202,10 @@ def test_xgboost(k: int) -> None:
         return float(booster.eval(matrix).split(":")[-1])
 
     binary = data.with_label("label", data.label() > 0)
-    for name, metric, labelled in [("NDCG", "ndcg", data), ("MAP", "map", binary), ("P", "pre", binary)]:
-        ours = value(f"{name}(convention=xgboost)@{k}", scores, labelled).mean()
+    for name, metric, labeled in [("NDCG", "ndcg", data), ("MAP", "map", binary), ("P", "pre", binary)]:
+        ours = value(f"{name}(convention=xgboost)@{k}", scores, labeled).mean()
         # XGBoost prints the mean from single-precision sums.
-        np.testing.assert_allclose(ours, theirs(metric, labelled.label()), rtol=2e-6, err_msg=name)
+        np.testing.assert_allclose(ours, theirs(metric, labeled.label()), rtol=2e-6, err_msg=name)
 
 
 # ---------------------------------------------------------------- SciPy

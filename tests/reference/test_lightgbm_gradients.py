@@ -1,4 +1,4 @@
-"""Full list, no normalisation, ties in file order: our λ's are LightGBM's lambdarank gradients."""
+"""Full list, no normalization, ties in file order: our λ's are LightGBM's lambdarank gradients."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def leaf_sums(
     return leaf, output * hessian, hessian
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("random_state", range(4))
 @pytest.mark.parametrize(
     ("parameters", "options"),
     [
         ({"lambdarank_norm": False}, {}),
-        ({"lambdarank_norm": True}, {"gap": True, "normalise": "log"}),
+        ({"lambdarank_norm": True}, {"gap": True, "normalize": "log"}),
     ],
-    ids=["plain", "normalised"],
+    ids=["plain", "normalized"],
 )
-def test_lightgbm_gradients(seed: int, parameters: dict[str, object], options: dict[str, object]) -> None:
-    rng = np.random.default_rng(seed)
+def test_lightgbm_gradients(random_state: int, parameters: dict[str, object], options: dict[str, object]) -> None:
+    rng = np.random.default_rng(random_state)
     sizes = np.array([9, 14, 6])
     labels = rng.integers(0, 5, sizes.sum())
     data = RankingData.from_arrays(np.zeros((len(labels), 1)), labels, group=sizes)

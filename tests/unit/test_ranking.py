@@ -54,11 +54,11 @@ def test_document_ids_are_needed_only_for_ties() -> None:
 
 
 @given(st.lists(st.lists(st.integers(-2, 2), min_size=1, max_size=8), min_size=1, max_size=5), st.integers(0, 99))
-def test_order_is_a_stable_sort_of_each_query(queries: list[list[int]], seed: int) -> None:
+def test_order_is_a_stable_sort_of_each_query(queries: list[list[int]], random_state: int) -> None:
     scores = np.array([score for query in queries for score in query], dtype=float)
     indptr = np.concatenate(([0], np.cumsum([len(query) for query in queries])))
     order = rank(scores, indptr, ties="file").order
-    priority = np.random.default_rng(seed).permutation(len(scores)).astype(float)
+    priority = np.random.default_rng(random_state).permutation(len(scores)).astype(float)
     shuffled = rank_from(scores, indptr, order_within_queries(priority, indptr)).order
     for start, end in itertools.pairwise(indptr):
         rows = range(start, end)

@@ -46,8 +46,8 @@ def adapt(
     show_as: Annotated[options.TableOrJson, typer.Option("--format", help="Form of the output.")] = (
         options.TableOrJson.table
     ),
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
+    random_state: options.Seed = 0,
+    n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Compare ways to use models of another domain: alone, adapted to new data, interpolated, or not at all."""
@@ -63,7 +63,7 @@ def adapt(
     rankers = _bases(bases, loaded, data)
     asked = {"trees": trees, "leaves": leaves, "rate": rate, "min_docs": min_docs}
     parameters = {name: value for name, value in asked.items() if value is not None}
-    common: dict[str, Any] = {"seed": seed, "threads": threads, "parameters": parameters}
+    common: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs, "parameters": parameters}
     result = compare_adaptation(rankers, loaded, objective, measures=measures, folds=folds, say=_Said(quiet), **common)
     if output is not None:
         first = next(iter(rankers))

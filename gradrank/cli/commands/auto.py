@@ -55,8 +55,8 @@ def auto(
     missing: options.Missing = False,
     zero_based: options.ZeroBased = False,
     n_features: options.FeatureCount = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of all randomness.")] = 0,
-    threads: options.Threads = None,
+    random_state: Annotated[int, typer.Option("--random-state", "--seed", min=0, help="Seed of all randomness.")] = 0,
+    n_jobs: options.Threads = None,
     show_as: Annotated[
         options.TableOrJson, typer.Option("--format", help="Form of the summary.")
     ] = options.TableOrJson.table,
@@ -97,8 +97,8 @@ def auto(
             wanted,
             budget=seconds,
             most=most,
-            seed=seed,
-            threads=threads,
+            random_state=random_state,
+            n_jobs=n_jobs,
             level=level,
             callbacks=(lambda step: told[0](step), interruption),
             listener=announce,
@@ -108,7 +108,7 @@ def auto(
     if result.interrupted:
         notes.say(f"interrupted: {output} combines what was trained until then")
     key = "test" if "test" in sets else "valid"
-    evaluation, comparison = _judged(result, sets[key], wanted, threads)
+    evaluation, comparison = _judged(result, sets[key], wanted, n_jobs)
     if report is not None:
         from gradrank.report import write_report
 
@@ -122,7 +122,7 @@ def auto(
             notes=[] if key == "test" else ["Members were chosen on these queries: give --test for an honest value."],
         )
         notes.say(f"wrote {report}")
-    _summarise(result, output, str(files[key]), evaluation, comparison, show_as)
+    _summarize(result, output, str(files[key]), evaluation, comparison, show_as)
     if result.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
 
@@ -145,7 +145,7 @@ def _options(member: Member) -> str:
 
 
 def _judged(
-    result: AutoResult, data: RankingData, measure: AnyMeasure, threads: int | None
+    result: AutoResult, data: RankingData, measure: AnyMeasure, n_jobs: int | None
 ) -> tuple[Evaluation, Comparison | None]:
     """The best single ranker and the combination on one data set."""
     from gradrank.evaluation import compare, evaluate
@@ -153,13 +153,13 @@ def _judged(
 
     single = result.best_single
     rankers = {result.rows[single].member.name: result.rankers[single], "combined": result.ranker}
-    scores = {name: ranker.score(data, threads=threads) for name, ranker in rankers.items()}
+    scores = {name: ranker.predict(data, n_jobs=n_jobs) for name, ranker in rankers.items()}
     measures = list(measure.parts) if isinstance(measure, Graded) else [measure]
-    evaluation = evaluate(data, scores, measures, threads=threads)
+    evaluation = evaluate(data, scores, measures, n_jobs=n_jobs)
     return evaluation, compare(evaluation)
 
 
-def _summarise(
+def _summarize(
     result: AutoResult,
     output: Path,
     judged_on: str,

@@ -99,7 +99,7 @@ def _join(labels: ClickLabels, path: Path, out: Path, name: str, format_from: st
         write_labels(data.in_input_order(data.label(name)), out)
     notes.say(
         f"{path}: {counts.documents_matched:,} of {data.n_docs:,} documents matched "
-        f"({counts.documents_labelled:,} have a label), {counts.queries_matched:,} of {data.n_queries:,} queries; "
+        f"({counts.documents_labeled:,} have a label), {counts.queries_matched:,} of {data.n_queries:,} queries; "
         f"{_count(counts.rows_unused, 'row')} of click labels unused"
     )
 

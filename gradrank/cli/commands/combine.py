@@ -77,7 +77,7 @@ def combine(
     show_as: Annotated[options.TableOrJson, typer.Option("--format", help="Form of the output.")] = (
         options.TableOrJson.table
     ),
-    threads: options.Threads = None,
+    n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Find the best weighted sum of rankers on data."""
@@ -88,11 +88,11 @@ def combine(
 
     chosen = parse_measure(measure)
     reading = Reading(format_from, missing, zero_based, group, n_features=n_features)
-    loaded, columns, rankers = _load(parts, data, reading, label, notes, threads)
+    loaded, columns, rankers = _load(parts, data, reading, label, notes, n_jobs)
     if output is not None and not _all_models(rankers) and is_trec(data, parts):
         raise DataError("DATA is TREC qrels, whose documents have no row order to write scores in: leave -o out")
     with notes.working("combining") as status:
-        found, pair = _search(columns, loaded, chosen, method, convex, given, alpha_range, threads, _shown(status))
+        found, pair = _search(columns, loaded, chosen, method, convex, given, alpha_range, n_jobs, _shown(status))
     if plot is not None and pair is not None:
         from gradrank.report.combination import write_combination
 
@@ -157,7 +157,7 @@ def _load(
     reading: Reading,
     labels: Sequence[str] | None,
     notes: Notes,
-    threads: int | None,
+    n_jobs: int | None,
 ) -> tuple[RankingData, list[NDArray[np.float64]], list[Ranker | None]]:
     """The data, each part's scores on it, and the parts that are models."""
     from gradrank.combine import scores_of
@@ -169,14 +169,13 @@ def _load(
     for name, ranker in models.items():
         fitting = with_features(data, path, ranker.feature_names, f"the model {name}")
         with notes.working(f"scoring with {name}"):
-            scores[name] = ranker.score(fitting, threads=threads)
-    columns = []
+            scores[name] = ranker.predict(fitting, n_jobs=n_jobs)
     for name in parts:
         try:
-            columns.append(scores_of(scores[name], data))
+            scores_of(scores[name], data)
         except GradrankError as error:
             raise DataError(str(error), path=name) from None
-    return data, columns, [models.get(name) for name in parts]
+    return data, [scores[name] for name in parts], [models.get(name) for name in parts]
 
 
 # ---------------------------------------------------------------------- the search
@@ -188,7 +187,7 @@ def _search(
     convex: bool,
     given: Sequence[float] | None,
     alpha_range: tuple[float, float] | None,
-    threads: int | None,
+    n_jobs: int | None,
     progress: _Shown,
 ) -> tuple[Weighting, Combination | None]:
     from gradrank.combine import Weighting, given_weights, optimal_combination, search_weights
@@ -197,7 +196,7 @@ def _search(
         return given_weights(columns, given, data, measure), None
     if len(columns) > 2 or method is MethodChoice.powell:
         return search_weights(
-            columns, data, measure, method=method.value, convex=convex, threads=threads, progress=progress.search
+            columns, data, measure, method=method.value, convex=convex, n_jobs=n_jobs, progress=progress.search
         ), None
     low, high = alpha_range or (0.0, None)
     pair = optimal_combination(
@@ -208,7 +207,7 @@ def _search(
         form="convex" if convex else "additive",
         low=low,
         high=high,
-        threads=threads,
+        n_jobs=n_jobs,
         progress=progress.share,
     )
     return Weighting(pair.weights, pair.values, pair.values_of_parts), pair
@@ -259,7 +258,7 @@ def _write(
     from gradrank.data.formats.columns import write_column
 
     total = sum(weight * column for weight, column in zip(found.weights, columns, strict=True) if weight)
-    write_column(data.in_input_order(0.0 * columns[0] + total), output)
+    write_column(0.0 * columns[0] + total, output)
     notes.say(f"{output} holds the combined scores of the data: score files cannot score other data as a model does")
 
 

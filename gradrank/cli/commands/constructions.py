@@ -43,8 +43,8 @@ def constructions(
     missing: options.Missing = False,
     zero_based: options.ZeroBased = False,
     n_features: options.FeatureCount = None,
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
+    random_state: options.Seed = 0,
+    n_jobs: options.Threads = None,
     show_as: options.ShowAs = options.OutputFormat.table,
     quiet: options.Quiet = False,
 ) -> None:
@@ -72,8 +72,8 @@ def constructions(
             constructions=construction,
             algorithm=algorithm,
             parameters=parameters,
-            seed=seed,
-            threads=threads,
+            random_state=random_state,
+            n_jobs=n_jobs,
             said=lambda name, value: notes.say(f"{name}: {measure} {value:.4f}"),
         )
     for note in (*study.evaluation.notes(), *(study.comparison.notes() if study.comparison else ())):

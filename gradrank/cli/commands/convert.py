@@ -56,7 +56,9 @@ def convert(
             "--truth", metavar="FILE", help="Take the top-k truth from a .jsonl file.", rich_help_panel=_TOP_K
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the random order.", rich_help_panel=_TOP_K)] = 0,
+    random_state: Annotated[
+        int, typer.Option("--random-state", "--seed", min=0, help="Of the random order.", rich_help_panel=_TOP_K)
+    ] = 0,
     quiet: options.Quiet = False,
 ) -> None:
     """Convert data between LETOR text, Parquet, Arrow, CSV and the memory-mapped binary form.
@@ -74,7 +76,7 @@ def convert(
         raise DataError("--truth holds a top-k truth already: leave out --top-k")
     data = load_data(source, notes, Reading(format_from, missing, zero_based, group, strict_order), label)
     if top_k is not None or truth is not None:
-        data = _with_truth(data, top_k, preferences, truth, seed, notes)
+        data = _with_truth(data, top_k, preferences, truth, random_state, notes)
     with notes.working(f"writing {target}"):
         if to_jsonl:
             from gradrank.data.formats.topk_files import write_top_k
@@ -91,7 +93,7 @@ def convert(
 
 
 def _with_truth(
-    data: RankingData, top_k: int | None, preferences: Path | None, truth: Path | None, seed: int, notes: Notes
+    data: RankingData, top_k: int | None, preferences: Path | None, truth: Path | None, random_state: int, notes: Notes
 ) -> RankingData:
     """The data with a top-k truth in place of its primary label."""
     import numpy as np
@@ -105,12 +107,12 @@ def _with_truth(
         made = with_truth(data, read_top_k(truth), name=name)
     elif preferences is not None:
         assert top_k is not None
-        made = with_preferences(data, read_preferences(preferences), top_k, seed=seed, name=name)
+        made = with_preferences(data, read_preferences(preferences), top_k, random_state=random_state, name=name)
     else:
         assert top_k is not None
         if is_top_k(data.label(), data.indptr):
             notes.say("the labels are a top-k truth already: its order is kept")
-        return data.with_label(name, top_k_labels(data.label(), data.indptr, top_k, seed))
+        return data.with_label(name, top_k_labels(data.label(), data.indptr, top_k, random_state))
     unjudged = int(np.isnan(made.label()).sum())
     if unjudged == made.n_docs:
         raise DataError("names no query and document of the data", path=truth or preferences)

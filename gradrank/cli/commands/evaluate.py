@@ -33,13 +33,13 @@ def evaluate(
     zero_based: options.ZeroBased = False,
     group: options.Group = None,
     show_as: options.ShowAs = options.OutputFormat.table,
-    threads: options.Threads = None,
+    n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Evaluate score files (or TREC runs) by ranking measures."""
     notes = Notes(quiet)
     reading = Reading(format_from, missing, zero_based, group)
-    result = _evaluation(data, reading, scores, measure, label, weighted, threads, notes)
+    result = _evaluation(data, reading, scores, measure, label, weighted, n_jobs, notes)
     if per_query is not None:
         result.write_per_query(per_query)
     for note in result.notes():
@@ -63,14 +63,14 @@ def compare(
         options.CorrectionChoice, typer.Option("--correction", help="Correction for the number of rows.")
     ] = options.CorrectionChoice.holm,
     resamples: Annotated[int, typer.Option("--resamples", min=1, help="Permutations or bootstrap resamples.")] = 10_000,
-    seed: options.Seed = 0,
+    random_state: options.Seed = 0,
     weighted: options.Weighted = False,
     format_from: options.FormatName = None,
     missing: options.Missing = False,
     zero_based: options.ZeroBased = False,
     group: options.Group = None,
     show_as: options.ShowAs = options.OutputFormat.table,
-    threads: options.Threads = None,
+    n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Compare systems with the first one given, with significance over queries."""
@@ -80,7 +80,7 @@ def compare(
     if not 0 < level < 1:
         raise DataError(f"--level is {level}, expected a number between 0 and 1")
     reading = Reading(format_from, missing, zero_based, group)
-    result = _evaluation(data, reading, scores, measure, label, weighted, threads, notes)
+    result = _evaluation(data, reading, scores, measure, label, weighted, n_jobs, notes)
     from gradrank.evaluation import compare as compare_systems
 
     with notes.working("testing"):
@@ -90,7 +90,7 @@ def compare(
             level=level,
             correction="holm" if correction is options.CorrectionChoice.holm else None,
             resamples=resamples,
-            seed=seed,
+            random_state=random_state,
         )
     for note in (*result.notes(), *comparison.notes()):
         notes.say(note)
@@ -109,7 +109,7 @@ def _evaluation(
     measure_names: Sequence[str] | None,
     labels: Sequence[str] | None,
     weighted: bool,
-    threads: int | None,
+    n_jobs: int | None,
     notes: Notes,
 ) -> Evaluation:
     for index, name in enumerate(score_files):
@@ -123,4 +123,4 @@ def _evaluation(
     measures = [parse_measure(name) for name in measure_names or DEFAULT_MEASURES]
     data, systems = data_and_scores(path, reading, score_files, labels, notes)
     with notes.working("evaluating"):
-        return evaluate_systems(data, systems, measures, weighted=weighted, threads=threads)
+        return evaluate_systems(data, systems, measures, weighted=weighted, n_jobs=n_jobs)

@@ -52,8 +52,8 @@ def importance(
     group: options.Group = None,
     n_features: options.FeatureCount = None,
     show_as: options.ShowAs = options.OutputFormat.table,
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
+    random_state: options.Seed = 0,
+    n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
     """List a model's features by importance."""
@@ -75,7 +75,9 @@ def importance(
 
     with notes.working("shuffling features"):
         try:
-            found = permutation_importance(ranker, loaded, chosen, repeats=repeats, seed=seed, threads=threads)
+            found = permutation_importance(
+                ranker, loaded, chosen, repeats=repeats, random_state=random_state, n_jobs=n_jobs
+            )
         except GradrankError as error:
             raise DataError(str(error), path=data) from None
     rows = list(zip(found.feature_names, found.mean.tolist(), found.standard_error.tolist(), strict=True))

@@ -189,7 +189,7 @@ def assign(
 ) -> None:
     """Give queries to assessors; called again, it adds what is missing."""
     from gradrank.labeling.project.assignment import assign as assign_queries
-    from gradrank.labeling.project.assignment import queries_without_candidates, summarise_plan, tool_strategies
+    from gradrank.labeling.project.assignment import queries_without_candidates, summarize_plan, tool_strategies
 
     notes = Notes(quiet)
     with _open(project) as store:
@@ -212,7 +212,7 @@ def assign(
         from gradrank.evaluation.tables import Column, Table
 
         names = sorted({item.strategy for item in planned})
-        rows = tuple((name, *(given.get(n, 0) for n in names)) for name, given in summarise_plan(planned).items())
+        rows = tuple((name, *(given.get(n, 0) for n in names)) for name, given in summarize_plan(planned).items())
         if rows:
             columns = (Column("assessor"), *(Column(name, "count") for name in names))
             print_table(Table(columns, rows, "Queries of each assessor"), options.OutputFormat.table)

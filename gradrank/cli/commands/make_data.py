@@ -34,8 +34,8 @@ def make_data(
         float, typer.Option("--domain-shift", min=0, max=1, help="Share of relevance's terms that differ.")
     ] = 0.0,
     domain: Annotated[int, typer.Option("--domain", min=1, help="Number of the shifted domain.")] = 1,
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
+    random_state: options.Seed = 0,
+    n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Make artificial data with a known truth: train.txt, vali.txt and test.txt."""
@@ -47,14 +47,14 @@ def make_data(
             queries,
             n_docs=docs if docs_to is None else (docs, docs_to),
             n_features=features,
-            seed=seed,
+            random_state=random_state,
             grades=grades,
             noise=noise,
             clicks=clicks,
             second_graders=second_graders,
             domain_shift=domain_shift,
             domain=domain,
-            threads=threads,
+            n_jobs=n_jobs,
         )
     make_folder(folder)
     with notes.working(f"writing {folder}"):

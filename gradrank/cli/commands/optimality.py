@@ -83,8 +83,8 @@ def optimality(
     show_as: Annotated[options.TableOrJson, typer.Option("--format", help="Form of the output.")] = (
         options.TableOrJson.table
     ),
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
+    random_state: options.Seed = 0,
+    n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Test whether a net's or linear ranker's weights are a local optimum of a measure on data."""
@@ -120,8 +120,8 @@ def optimality(
         "steps": sizes,
         "scale": scale.value,
         "single_weights": single_weights,
-        "seed": seed,
-        "threads": threads,
+        "random_state": random_state,
+        "n_jobs": n_jobs,
     }
     tested: OptimalityResult | Climb
     with _Progress(quiet) as progress:

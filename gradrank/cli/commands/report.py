@@ -54,13 +54,13 @@ def report(
         options.CorrectionChoice, typer.Option("--correction", help="Correction for the number of tests.")
     ] = options.CorrectionChoice.holm,
     resamples: Annotated[int, typer.Option("--resamples", min=1, help="Permutations or bootstrap resamples.")] = 10_000,
-    seed: options.Seed = 0,
+    random_state: options.Seed = 0,
     weighted: options.Weighted = False,
     format_from: options.FormatName = None,
     missing: options.Missing = False,
     zero_based: options.ZeroBased = False,
     group: options.Group = None,
-    threads: options.Threads = None,
+    n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Write an HTML report: measures, differences with significance, learning curves, feature importances."""
@@ -81,9 +81,9 @@ def report(
 
     measures = [parse_measure(name) for name in measure or DEFAULT_MEASURES]
     reading = Reading(format_from, missing, zero_based, group)
-    held, systems = _systems(data, reading, scores or (), models, label, notes, threads)
+    held, systems = _systems(data, reading, scores or (), models, label, notes, n_jobs)
     with notes.working("evaluating"):
-        evaluation = evaluate(held, systems, measures, weighted=weighted, threads=threads)
+        evaluation = evaluate(held, systems, measures, weighted=weighted, n_jobs=n_jobs)
     comparison = None
     if len(systems) > 1:
         with notes.working("testing"):
@@ -94,7 +94,7 @@ def report(
                 level=level,
                 correction="holm" if correction is options.CorrectionChoice.holm else None,
                 resamples=resamples,
-                seed=seed,
+                random_state=random_state,
             )
     write_report(
         output,
@@ -129,7 +129,7 @@ def _systems(
     models: Mapping[str, Ranker],
     labels: Sequence[str] | None,
     notes: Notes,
-    threads: int | None,
+    n_jobs: int | None,
 ) -> tuple[RankingData, dict[str, Any]]:
     """The data, and each system's scores: from its file, or by its model."""
     scoring = {name: model for name, model in models.items() if name not in score_files}
@@ -139,5 +139,5 @@ def _systems(
     systems: dict[str, Any] = dict(found)
     for name, model in scoring.items():
         with notes.working(f"scoring by {name}"):
-            systems[name] = model.score(data, threads=threads)
+            systems[name] = model.predict(data, n_jobs=n_jobs)
     return data, systems

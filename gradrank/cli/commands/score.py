@@ -24,7 +24,7 @@ def score(
     zero_based: options.ZeroBased = False,
     group: options.Group = None,
     n_features: options.FeatureCount = None,
-    threads: options.Threads = None,
+    n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Score documents with a model: one number a line, in DATA's row order."""
@@ -37,7 +37,7 @@ def score(
     loaded = load_data(data, notes, Reading(format_from, missing, zero_based, group, n_features=n_features))
     loaded = with_features(loaded, data, ranker.feature_names, "the model")
     with notes.working("scoring"):
-        scores = loaded.in_input_order(ranker.score(loaded, threads=threads))
+        scores = ranker.predict(loaded, n_jobs=n_jobs)
     if output == _STANDARD_OUTPUT:
         print_text("".join(f"{value!r}\n" for value in scores.tolist()))
     else:

@@ -34,7 +34,7 @@ def split(
     missing: options.Missing = False,
     zero_based: options.ZeroBased = False,
     group: options.Group = None,
-    seed: options.Seed = 0,
+    random_state: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
     """Cut data by query at random, into folds or by shares."""
@@ -47,12 +47,12 @@ def split(
 
     suffix = data_suffix(data)
     if folds is None:
-        parts = split_queries(whole, shares, seed)
+        parts = split_queries(whole, shares, random_state)
         make_folder(out)
         for name, part in zip(_NAMES[len(shares)], parts, strict=True):
             write_part(part, out, name, suffix)
         return
-    tests = [test for _, test in k_folds(whole, folds, seed)]
+    tests = [test for _, test in k_folds(whole, folds, random_state)]
     for number, fold in enumerate(letor_folds(tests), start=1):
         folder = out / f"Fold{number}"
         with notes.working(f"writing {folder}"):

@@ -109,8 +109,8 @@ def sweep(
     missing: options.Missing = False,
     zero_based: options.ZeroBased = False,
     n_features: options.FeatureCount = None,
-    seed: options.Seed = 0,
-    threads: options.Threads = None,
+    random_state: options.Seed = 0,
+    n_jobs: options.Threads = None,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -145,7 +145,7 @@ def sweep(
     given = {
         "objective": objective, "construction": None, "measure": _graded(measure), "trees": trees, "leaves": leaves,
         "rate": rate, "min_docs": min_docs, "early_stopping": early_stopping, "diagnostics": diagnostics,
-        "seed": seed, "threads": threads, **key_values(setting, "--set"),
+        "random_state": random_state, "n_jobs": n_jobs, **key_values(setting, "--set"),
     }  # fmt: skip
     learner = make_learner(check_algorithm(algorithm, given, {"base": None}), given)
     tiers = graded_objective(learner).tiers

@@ -103,8 +103,8 @@ def train(
     categorical: Annotated[
         list[str] | None, _trees("--categorical", "FEATURE", "The feature holds categories.")
     ] = None,
-    quantised: Annotated[
-        bool | None, _trees("--quantised/--no-quantised", None, "Fast mode: coarse gradients in split search.")
+    quantized: Annotated[
+        bool | None, _trees("--quantized/--no-quantized", None, "Fast mode: coarse gradients in split search.")
     ] = None,
     diagnostics: Annotated[
         int | None, _trees("--diagnostics", "N", "Record every N trees how λ's and ranks change, for 'diagnose'.")
@@ -122,8 +122,8 @@ def train(
         options.NumberOrText | None,
         _nets("--batch", "N", "Queries a step, or full.", parser=options.number_or_text),
     ] = None,
-    optimiser: Annotated[
-        str | None, _nets("--optimiser", "NAME", "adam, sgd, or donmez: the paper's schedule.")
+    optimizer: Annotated[
+        str | None, _nets("--optimizer", "NAME", "adam, sgd, or donmez: the paper's schedule.")
     ] = None,
     rates: Annotated[
         str | None, _nets("--rates", "R,R,…", "Learning rates to try; the best on --valid is kept.")
@@ -169,8 +169,10 @@ def train(
     missing: options.Missing = False,
     zero_based: options.ZeroBased = False,
     n_features: options.FeatureCount = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of all randomness.")] = None,
-    threads: options.Threads = None,
+    random_state: Annotated[
+        int | None, typer.Option("--random-state", "--seed", min=0, help="Seed of all randomness.")
+    ] = None,
+    n_jobs: options.Threads = None,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -195,10 +197,10 @@ def train(
         "objective": objective, "construction": construction, "measure": measure, "trees": trees, "leaves": leaves,
         "rate": rate, "min_docs": min_docs, "split": split, "step": step, "max_depth": max_depth, "bins": bins,
         "l2": l2, "min_hessian": min_hessian, "features": features, "queries": queries,
-        "early_stopping": early_stopping, "quantised": quantised, "diagnostics": diagnostics, "hidden": hidden,
-        "activation": activation, "epochs": epochs, "batch": batch, "optimiser": optimiser, "rates": rates,
+        "early_stopping": early_stopping, "quantized": quantized, "diagnostics": diagnostics, "hidden": hidden,
+        "activation": activation, "epochs": epochs, "batch": batch, "optimizer": optimizer, "rates": rates,
         "weight_decay": weight_decay, "restart": restart, "scaling": scaling, "device": device, "k": k, "beta": beta,
-        "c": c, "rounds": rounds, "train_measure": train_measure, "seed": seed, "threads": threads,
+        "c": c, "rounds": rounds, "train_measure": train_measure, "random_state": random_state, "n_jobs": n_jobs,
         "lightgbm": key_values(lightgbm, "--lightgbm") or None,
     }  # fmt: skip
     with_data = {"base": base, "monotone": monotone, "categorical": categorical, "checkpoint": checkpoint}
@@ -232,6 +234,6 @@ def train(
         state.unlink(missing_ok=True)
     with notes.working("evaluating"):
         values = {key: run.values(data) for key, data in sets.items()}
-    run.summarise(values, seconds, command, show_as)
+    run.summarize(values, seconds, command, show_as)
     if run.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)

@@ -11,7 +11,7 @@ Three labels in [0, 1] from a :class:`~gradrank.data.clicks.readers.ClickLog`, p
     attractiveness in the position-based model (Richardson et al. 2007; Chuklin et al. 2015, §3.3): a
     click needs the position to be examined, with probability γ_p of the position alone, and the
     document to attract, with probability α_qd of query and document alone, P(click) = γ_p α_qd. Both are
-    estimated by expectation maximisation. Only products matter to the likelihood, so γ is scaled to
+    estimated by expectation maximization. Only products matter to the likelihood, so γ is scaled to
     a maximum of 1. The two can be told apart only as far as documents are seen at several positions.
 
 A prior (a, b) adds a clicked and b unclicked sessions to each document, which tames documents shown a
@@ -140,7 +140,7 @@ def _position_based_model(
     clicked: NDArray[np.bool_],
     prior: tuple[float, float],
 ) -> tuple[NDArray[np.float64], Examination]:
-    """Attractiveness of the pairs and examination of the positions, by expectation maximisation.
+    """Attractiveness of the pairs and examination of the positions, by expectation maximization.
 
     Impressions of a pair at a position are exchangeable, so the iterations run over their counts.
     Starting from click-through rates keeps what was never clicked at 0, its maximum likelihood. The
@@ -213,7 +213,7 @@ def _em_step(
     b: float,
     better: NDArray[np.float64],
 ) -> float:
-    """One expectation-maximisation step from ``theta`` to ``better``; the log posterior at ``theta``."""
+    """One expectation-maximization step from ``theta`` to ``better``; the log posterior at ``theta``."""
     n_pairs = len(pair_shown)
     likelihood = 0.0
     for cell in range(len(pair)):
@@ -250,7 +250,7 @@ class JoinCounts:
     documents_matched: int
     """Documents of the data that have a row of clicks."""
     documents_unmatched: int
-    documents_labelled: int
+    documents_labeled: int
     """Matched documents shown often enough for a label."""
     queries_matched: int
     """Queries of the data with at least one matched document."""
@@ -292,7 +292,7 @@ def join_clicks(data: RankingData, labels: ClickLabels, name: str = "clicks") ->
     counts = JoinCounts(
         documents_matched=n_matched,
         documents_unmatched=data.n_docs - n_matched,
-        documents_labelled=int((~np.isnan(column)).sum()),
+        documents_labeled=int((~np.isnan(column)).sum()),
         queries_matched=matched_queries,
         queries_unmatched=data.n_queries - matched_queries,
         rows_used=used,

@@ -54,7 +54,7 @@ def read_letor(
     regroup: bool = True,
     n_features: int | None = None,
     max_features: int = 100_000,
-    threads: int | None = None,
+    n_jobs: int | None = None,
     _chunk_bytes: int = _CHUNK_BYTES,
 ) -> RankingData:
     """Read LETOR (SVMlight) text, plain or compressed with gzip, xz or Zstandard.
@@ -91,7 +91,7 @@ def read_letor(
         raise DataError(f"the number of features is {limit}, expected 0 or more")
     text = read_bytes(path)
     parts = _parts(text, _chunk_bytes)
-    with ThreadPoolExecutor(thread_count(threads), thread_name_prefix="gradrank") as pool:
+    with ThreadPoolExecutor(thread_count(n_jobs), thread_name_prefix="gradrank") as pool:
         scans = list(pool.map(lambda part: kernel.scan_lines(text, *part), parts))
         first_rows = np.concatenate(([0], np.cumsum([rows for rows, _, _ in scans], dtype=np.int64)))
         n_docs = int(first_rows[-1])

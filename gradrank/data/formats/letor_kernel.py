@@ -45,7 +45,7 @@ COLUMNS = 3
 
 _INDEX_DIGITS = 9
 _INDEX_LIMIT = 10**_INDEX_DIGITS
-# The loop over so many bytes vectorises if it compares bytes with bytes.
+# The loop over so many bytes vectorizes if it compares bytes with bytes.
 _BYTES_AT_ONCE = 64
 _NEWLINE = np.uint8(10)
 _COMMENT = np.uint8(35)

@@ -72,13 +72,13 @@ def write_letor(data: RankingData, path: str | Path, *, label: str | None = None
         )
         return out[:length].data
 
-    threads = thread_count()
-    with open_for_writing(path) as file, ThreadPoolExecutor(threads, thread_name_prefix="gradrank") as pool:
+    n_jobs = thread_count()
+    with open_for_writing(path) as file, ThreadPoolExecutor(n_jobs, thread_name_prefix="gradrank") as pool:
         waiting: deque[Future[memoryview]] = deque()
         for rows in _blocks(data):
             waiting.append(pool.submit(text_of, rows))
             # Not all at once: what waits to be written is held in memory.
-            if len(waiting) > 2 * threads:
+            if len(waiting) > 2 * n_jobs:
                 file.write(waiting.popleft().result())
         while waiting:
             file.write(waiting.popleft().result())

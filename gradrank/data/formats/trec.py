@@ -154,7 +154,7 @@ def trec_data(qrels: Qrels, runs: Mapping[str, Run]) -> RankingData:
 
 
 def run_scores(data: RankingData, run: Run) -> NDArray[np.float64]:
-    """A run's score for each document of the data, −∞ where it was not retrieved.
+    """A run's score for each document, in the order in which they were given; −∞ where it was not retrieved.
 
     Queries of the run that the data lacks are ignored. A document that the data lacks is an error, for
     without it the ranking is another one: make the data with this run among its runs.
@@ -190,7 +190,7 @@ def run_scores(data: RankingData, run: Run) -> NDArray[np.float64]:
         )
     scores = np.full(data.n_docs, NOT_RETRIEVED)
     scores[order[place[found]]] = run.score[found]
-    return scores
+    return data.in_input_order(scores)
 
 
 def query_coverage(qrels: Qrels, run: Run) -> Coverage:

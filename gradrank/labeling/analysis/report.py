@@ -180,7 +180,7 @@ def _agreement_dict(found: Agreement, overlap: dict[Tool, float]) -> dict[str, A
         "pairs": found.pairs,
         "relations": list(RELATIONS),
         "counts": found.counts.tolist(),
-        "row_normalised": found.rows().tolist(),
+        "row_normalized": found.rows().tolist(),
         "agreed": agreed,
         "disagreed": disagreed,
         "overall": found.overall(),

@@ -166,10 +166,10 @@ def _balanced(
     return planned
 
 
-def summarise_plan(planned: Sequence[Planned]) -> dict[str, Mapping[str, int]]:
+def summarize_plan(planned: Sequence[Planned]) -> dict[str, Mapping[str, int]]:
     """How many queries each assessor gets with each strategy.
 
-    >>> summarise_plan([Planned("ada", "q1", "tournament"), Planned("ada", "q2", "grades")])
+    >>> summarize_plan([Planned("ada", "q1", "tournament"), Planned("ada", "q2", "grades")])
     {'ada': {'tournament': 1, 'grades': 1}}
     """
     counts: dict[str, Counter[str]] = {}

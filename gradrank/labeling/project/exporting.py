@@ -143,7 +143,7 @@ def export_letor(
     write_letor(joined, path)
     notes = list(_notes(labels))
     if len(rows) < wanted:
-        notes.append(f"{wanted - len(rows)} of {wanted} labelled documents have no features")
+        notes.append(f"{wanted - len(rows)} of {wanted} labeled documents have no features")
     if len(rows) < data.n_docs:
         notes.append(f"{data.n_docs - len(rows)} of {data.n_docs} rows of {features} have no label and are left out")
     return Exported(len(rows), tuple(notes))

@@ -116,7 +116,7 @@ def labels_by_query(found: Sequence[Finding], tool: Tool | None = None) -> dict[
     """One label for each document of each query, from all its assessors.
 
     Preferences: the assessors' position labels are added up (Borda's count), the documents ordered by the sum,
-    and the first k labelled by their place again. Grades: the lower median. ``tool`` says whose judgments; if none
+    and the first k labeled by their place again. Grades: the lower median. ``tool`` says whose judgments; if none
     is given, preferences where a query has any, grades elsewhere.
     """
     by_query: dict[str, list[Finding]] = {}

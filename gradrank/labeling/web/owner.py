@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradrank.errors import DataError
-from gradrank.labeling.project.assignment import DESIGNS, GRADES, TOOLS, assign, summarise_plan, tool_strategies, void
+from gradrank.labeling.project.assignment import DESIGNS, GRADES, TOOLS, assign, summarize_plan, tool_strategies, void
 from gradrank.labeling.project.backup import KEPT, backup, backup_folder
 from gradrank.labeling.project.board import board
 from gradrank.labeling.project.exporting import EXPORTS
@@ -203,7 +203,7 @@ class Owner:
             strategies=[item for item in STRATEGIES.values() if item.name != GRADES],
             tools=TOOLS,
             designs=DESIGNS,
-            plan=None if planned is None else summarise_plan(planned),
+            plan=None if planned is None else summarize_plan(planned),
             columns=[] if planned is None else sorted({item.strategy for item in planned}),
             count=0 if planned is None else len(planned),
             notice=notice,

@@ -122,10 +122,10 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
         """Scores, in the order of the rows given; higher is better."""
         check_is_fitted(self, "ranker_")
         if isinstance(X, RankingData):
-            return X.in_input_order(self.ranker_.score(X, threads=getattr(self, "threads", None)))
+            return self.ranker_.predict(X, n_jobs=getattr(self, "n_jobs", None))
         if hasattr(X, "columns") and hasattr(X, "to_numpy") and QID_COLUMN in [str(name) for name in X.columns]:
             X = X[[name for name in X.columns if str(name) != QID_COLUMN]]
-        return self.ranker_.score(X, threads=getattr(self, "threads", None))
+        return self.ranker_.predict(X, n_jobs=getattr(self, "n_jobs", None))
 
     def score(self, X: Any, y: Any = None, qid: Any = None) -> float:
         """Mean of the learner's measure; the first part of a graded one."""
@@ -133,4 +133,4 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
         data = ranking_data(X, y, qid)
         measure = self._measure()
         part: Measure = measure.parts[0] if isinstance(measure, Graded) else measure
-        return part.mean(self.ranker_.score(data), data)
+        return part.mean(self.ranker_.predict(data), data)

@@ -22,14 +22,14 @@ class Watch:
     """Measures recorded on data sets; the first measure on the first set chooses the model."""
 
     def __init__(
-        self, sets: Mapping[str, RankingData], measures: Sequence[AnyMeasure], first: str | None, threads: int | None
+        self, sets: Mapping[str, RankingData], measures: Sequence[AnyMeasure], first: str | None, n_jobs: int | None
     ) -> None:
         single: list[Measure] = []
         for measure in measures:
             single.extend(measure.parts if isinstance(measure, Graded) else [measure])
         unique = list(dict.fromkeys(single))
         self._names = [str(measure) for measure in unique]
-        self._bound = {name: bind_measures(unique, data, threads=threads) for name, data in sets.items()}
+        self._bound = {name: bind_measures(unique, data, n_jobs=n_jobs) for name, data in sets.items()}
         self._first = first
         self._decider = measures[0] if measures else None
         self.decides = first is not None and bool(measures)

@@ -17,7 +17,7 @@ def training_facts(learner: Any, train: RankingData, objective: str, measure: st
     parameters = {
         name: (value if not isinstance(value, Ranker) else repr(value))
         for name, value in learner.get_params(deep=False).items()
-        if name not in ("callbacks", "checkpoint", "checkpoint_every", "threads", "warm_start")
+        if name not in ("callbacks", "checkpoint", "checkpoint_every", "n_jobs", "warm_start")
     }
     parameters["objective"] = objective
     return {

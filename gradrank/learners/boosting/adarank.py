@@ -32,7 +32,7 @@ class AdaRank(FeatureBoosting):
     worst: D ← D·exp(−E of the ensemble), or with ``running=False`` D ∝ exp(−E), as first published.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
     >>> AdaRank("MAP", rounds=30).fit(data["train"], valid=data["vali"]).score(data["test"]) > 0.4
     True
     """
@@ -45,7 +45,7 @@ class AdaRank(FeatureBoosting):
         measure: str | AnyMeasure | None = None,
         running: bool = True,
         early_stopping: int | None = None,
-        threads: int | None = None,
+        n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> None:
         self.boosts = boosts
@@ -53,7 +53,7 @@ class AdaRank(FeatureBoosting):
         self.measure = measure
         self.running = running
         self.early_stopping = early_stopping
-        self.threads = threads
+        self.n_jobs = n_jobs
         self.callbacks = callbacks
 
     def _boosted(self) -> Measure:
@@ -74,7 +74,7 @@ class AdaRank(FeatureBoosting):
         check_orderable(train, self._label_source())
         measure = self._boosted()
         rows = np.arange(train.n_docs)
-        lists = Lists.of(rows, measure, train, running=self.running, above_chance=False, threads=self.threads)
+        lists = Lists.of(rows, measure, train, running=self.running, above_chance=False, n_jobs=self.n_jobs)
         weak = ScaledFeatures(train, (lists.rows, lists.quality))
         self.ensemble_ = self._boost(train, valid, weak, None, lists, 1.0, self.callbacks)
         return self._ranker(train)

@@ -54,10 +54,10 @@ class Lists:
         *,
         running: bool,
         above_chance: bool,
-        threads: int | None,
+        n_jobs: int | None,
     ) -> Lists:
         """Lists of the documents; a query counts if its labels differ."""
-        bound = measure.bind(documents, threads=threads)
+        bound = measure.bind(documents, n_jobs=n_jobs)
         labels = documents.label(measure.label or measure.default_source)
         starts = documents.indptr[:-1]
         differ = np.fmax.reduceat(labels, starts) > np.fmin.reduceat(labels, starts)
@@ -115,7 +115,7 @@ def boost_features(
     early_stopping: int | None = None,
     valid: Mapping[str, RankingData] | None = None,
     measure: AnyMeasure | None = None,
-    threads: int | None = None,
+    n_jobs: int | None = None,
     callbacks: Sequence[Callback] = (),
     unit: str = "round",
 ) -> Ensemble:
@@ -124,7 +124,7 @@ def boost_features(
     sets = dict(valid or {})
     scores = {name: np.zeros(data.n_docs) for name, data in {TRAINING: train, **sets}.items()}
     measures = [] if measure is None else [measure]
-    watch = Watch(sets, measures, first=next(iter(sets)) if sets else None, threads=threads)
+    watch = Watch(sets, measures, first=next(iter(sets)) if sets else None, n_jobs=n_jobs)
     found = Ensemble(curves=watch.empty_curves())
     pairs = pairs if beta < 1.0 else None
     lists = lists if beta > 0.0 else None
@@ -219,7 +219,7 @@ class FeatureBoosting(RankingEstimator):
             early_stopping=self.early_stopping,
             valid=valid,
             measure=self._measure(),
-            threads=self.threads,
+            n_jobs=self.n_jobs,
             callbacks=callbacks,
         )
 
@@ -230,12 +230,12 @@ class FeatureBoosting(RankingEstimator):
         return ensemble_ranker(found.chosen, train, facts)
 
 
-def weak_rankers(kind: Weak, train: RankingData, lists: Lists | None, bins: int, threads: int | None) -> WeakRankers:
+def weak_rankers(kind: Weak, train: RankingData, lists: Lists | None, bins: int, n_jobs: int | None) -> WeakRankers:
     """The weak rankers of a kind, with what the measure thinks of each of them."""
     judged = None if lists is None else (lists.rows, lists.quality)
     if kind == "feature":
         return ScaledFeatures(train, judged)
-    return Thresholds(train, judged, bins=bins, threads=threads)
+    return Thresholds(train, judged, bins=bins, n_jobs=n_jobs)
 
 
 def single_measure(name: str, given: str | AnyMeasure) -> Measure:

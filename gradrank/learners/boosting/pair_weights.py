@@ -45,10 +45,10 @@ class FactoredPairs:
         *,
         uniform: Literal["query", "pair"] = "pair",
         weight: Vector | None = None,
-        threads: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self._indptr = indptr
-        self._threads = threads
+        self._threads = n_jobs
         self._level = label_levels(labels, indptr)
         query = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
         self._rows = np.lexsort((self._level, query))
@@ -63,7 +63,7 @@ class FactoredPairs:
             self._log_factor = np.where(counts > 0, np.log(factor / (total or 1.0)), -np.inf)
 
     def potential(self, scores: Vector) -> Potential:
-        """The potential of the distribution that the scores leave, normalised; all zero if nothing is left."""
+        """The potential of the distribution that the scores leave, normalized; all zero if nothing is left."""
         n_queries = len(self._indptr) - 1
         values = np.zeros(len(scores))
         sums, spread = np.zeros(n_queries), np.zeros(n_queries)

@@ -24,7 +24,7 @@ class RankBoost(FeatureBoosting):
     problem. ``uniform`` tells whether all pairs start with the same weight (the paper) or all queries do.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
     >>> RankBoost(rounds=30).fit(data["train"], valid=data["vali"]).score(data["test"]) > 0.5
     True
     """
@@ -39,7 +39,7 @@ class RankBoost(FeatureBoosting):
         bins: int = 255,
         uniform: Literal["pair", "query"] = "pair",
         early_stopping: int | None = None,
-        threads: int | None = None,
+        n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> None:
         self.rounds = rounds
@@ -49,7 +49,7 @@ class RankBoost(FeatureBoosting):
         self.bins = bins
         self.uniform = uniform
         self.early_stopping = early_stopping
-        self.threads = threads
+        self.n_jobs = n_jobs
         self.callbacks = callbacks
 
     def _check(self) -> None:
@@ -63,8 +63,8 @@ class RankBoost(FeatureBoosting):
         source = self._label_source()
         check_orderable(train, source)
         pairs = FactoredPairs(
-            train.label(source), train.indptr, uniform=self.uniform, weight=train.weight, threads=self.threads
+            train.label(source), train.indptr, uniform=self.uniform, weight=train.weight, n_jobs=self.n_jobs
         )
-        weak = weak_rankers(self.weak, train, None, self.bins, self.threads)
+        weak = weak_rankers(self.weak, train, None, self.bins, self.n_jobs)
         self.ensemble_ = self._boost(train, valid, weak, pairs, None, 0.0, self.callbacks)
         return self._ranker(train)

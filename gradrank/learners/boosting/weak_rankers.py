@@ -1,7 +1,7 @@
 """Weak rankers: a feature scaled to 0…1, or a feature compared with a threshold; and the search for the best one.
 
 A weak ranker f has values in 0…1; with direction −1 it is 1 − f. A missing value counts as the lowest. The search takes
-the documents' potentials π (see ``pair_weights``) and weights of the queries, and maximises
+the documents' potentials π (see ``pair_weights``) and weights of the queries, and maximizes
 
     r = β·Σ_q D(q)·E(f, q) + (1 − β)·Σ_d π(d)·f(d),
 
@@ -168,9 +168,9 @@ class Thresholds(WeakRankers):
         lists: tuple[NDArray[np.int64], Quality] | None,
         *,
         bins: int = 255,
-        threads: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
-        self._threads = threads
+        self._threads = n_jobs
         self._n_docs = data.n_docs
         self.cuts = [thresholds(data.X[:, j], bins) for j in range(data.n_features)]
         codes = [_codes(data.X[:, j], self.cuts[j]) for j in range(data.n_features)]
@@ -246,7 +246,7 @@ class _ListTable:
                     self._changes[side, j, now] = (after - before)[self._query[now]]
                     before = after
 
-    def values(self, weights: Vector, n_bins: int, threads: int | None) -> tuple[Vector, Vector]:
+    def values(self, weights: Vector, n_bins: int, n_jobs: int | None) -> tuple[Vector, Vector]:
         """For each feature and threshold, forward and backward."""
         sums = np.zeros((2, len(self._codes), n_bins))
         each = weights[self._query]
@@ -256,7 +256,7 @@ class _ListTable:
                 for side in range(2):
                     _sum_by_code(self._codes[j], self._changes[side, j] * each, sums[side, j])
 
-        for_query_blocks(work, np.arange(len(self._codes) + 1) * len(each), threads)
+        for_query_blocks(work, np.arange(len(self._codes) + 1) * len(each), n_jobs)
         start = float(self._start @ weights)
         return start + _above(sums[0]), start + np.cumsum(sums[1], axis=1)
 

@@ -1,6 +1,6 @@
 """FocusedRank (Niu, Guo, Lan, Cheng 2012): L = β·L_list(T) + (1 − β)·L_pair(T × F) over a top-k truth.
 
-T are the ordered top k of a query, F the rest. The paper asks that the two losses be "normalised to a comparable range"
+T are the ordered top k of a query, F the rest. The paper asks that the two losses be "normalized to a comparable range"
 and does not say how; each model here says how it does. β is a number, or ``"auto"``: the value of 0, 0.05, …, 1 with
 the best measure on validation data.
 """
@@ -42,14 +42,14 @@ def focused_measure(given: str | AnyMeasure | None, k: int, label: str | None) -
     return KappaNDCG(k, label=label) if given is None else as_measure(given)
 
 
-def focused_truth(train: RankingData, k: int, seed: int, source: str | None) -> NDArray[np.float32]:
+def focused_truth(train: RankingData, k: int, random_state: int, source: str | None) -> NDArray[np.float32]:
     """Position labels to train on: the data's own if they are a top-k truth, else made from its grades.
 
     >>> data = RankingData.from_arrays([[0.0]] * 3, [1, 0, 2], qid=[1, 1, 1])
     >>> focused_truth(data, 10, 0, None).tolist()
     [1.0, 0.0, 2.0]
     """
-    labels = top_k_truth(data=train, k=k, seed=seed, source=source)
+    labels = top_k_truth(data=train, k=k, random_state=random_state, source=source)
     if not (labels > 0).any():
         raise TrainingError("no query of the training data has a judged document")
     return labels

@@ -44,11 +44,11 @@ class FocusedBoost(FeatureBoosting):
     perfect one — for that, E is counted above chance: (E − E of a random order) / (best E − E of a random order). D'
     weighs pairs by exp(−(F(u) − F(v))), so that pairs in wrong order count more; the paper prints the opposite sign.
     D ∝ exp(−E of the ensemble); ``running`` makes it D ← D·exp(−E), which helps AdaRank on its own but not here.
-    Labels that are no top-k truth are made one by a random order (``seed``) that respects the grades.
+    Labels that are no top-k truth are made one by a random order (``random_state``) that respects the grades.
     ``beta="auto"`` tries 0, 0.05, …, 1 on the validation data.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=12, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=12, n_features=5, random_state=1)
     >>> model = FocusedBoost(k=5, rounds=30).fit(data["train"], valid=data["vali"])
     >>> model.score(data["test"]) > 0.5
     True
@@ -68,8 +68,8 @@ class FocusedBoost(FeatureBoosting):
         running: bool = False,
         uniform: Literal["pair", "query"] = "query",
         early_stopping: int | None = None,
-        seed: int = 0,
-        threads: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> None:
         self.k = k
@@ -83,8 +83,8 @@ class FocusedBoost(FeatureBoosting):
         self.running = running
         self.uniform = uniform
         self.early_stopping = early_stopping
-        self.seed = seed
-        self.threads = threads
+        self.random_state = random_state
+        self.n_jobs = n_jobs
         self.callbacks = callbacks
 
     def _measure(self) -> AnyMeasure:
@@ -98,11 +98,11 @@ class FocusedBoost(FeatureBoosting):
     def _fit(self, train: RankingData, valid: Mapping[str, RankingData]) -> Ranker:
         self._check()
         check_orderable(train, self._label_source())
-        labels = focused_truth(train, self.k, self.seed, self._label_source())
+        labels = focused_truth(train, self.k, self.random_state, self._label_source())
         pairs = FactoredPairs(
-            top_and_rest(labels), train.indptr, uniform=self.uniform, weight=train.weight, threads=self.threads
+            top_and_rest(labels), train.indptr, uniform=self.uniform, weight=train.weight, n_jobs=self.n_jobs
         )
-        lists = top_lists(train, labels, focused_measure(self.boosts, self.k, None), self.running, self.threads)
+        lists = top_lists(train, labels, focused_measure(self.boosts, self.k, None), self.running, self.n_jobs)
         betas = BETA_GRID if self.beta == "auto" else (float(self.beta),)
         if pairs.empty and lists is None:
             raise TrainingError("no query of the training data has documents of different places in its top-k truth")
@@ -111,7 +111,7 @@ class FocusedBoost(FeatureBoosting):
             betas = (1.0,)
         elif lists is None:
             betas = (0.0,)
-        weak = weak_rankers(self.weak, train, lists, self.bins, self.threads)
+        weak = weak_rankers(self.weak, train, lists, self.bins, self.n_jobs)
 
         def boost(beta: float, callbacks: Sequence[Callback]) -> Ensemble:
             return self._boost(train, valid, weak, pairs, lists, beta, callbacks)
@@ -135,7 +135,7 @@ class FocusedBoost(FeatureBoosting):
 
 
 def top_lists(
-    train: RankingData, labels: NDArray[np.float32], measure: AnyMeasure, running: bool, threads: int | None
+    train: RankingData, labels: NDArray[np.float32], measure: AnyMeasure, running: bool, n_jobs: int | None
 ) -> Lists | None:
     """The documents of T as lists of their own, with their position labels; None if no T has two of them."""
     rows = np.flatnonzero(labels > 0)
@@ -153,4 +153,4 @@ def top_lists(
         weight=None if train.weight is None else train.weight[counts > 1],
     )
     measure = replace(single_measure("boosts", measure), label=None)
-    return Lists.of(rows, measure, documents, running=running, above_chance=True, threads=threads)
+    return Lists.of(rows, measure, documents, running=running, above_chance=True, n_jobs=n_jobs)

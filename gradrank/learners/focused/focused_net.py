@@ -37,12 +37,12 @@ class FocusedNet(NetLearner):
     """A net trained on β·ListNet(T) + (1 − β)·RankNet(T × F) (Niu et al. 2012).
 
     ListNet is exact, over all orders of T. Comparable range: each part is divided by its value for equal scores, so
-    that every query's loss starts at 1. Labels that are no top-k truth are made one: a random order (``seed``) that
-    respects the grades, of which the top ``k`` are kept. ``beta="auto"`` tries 0, 0.05, …, 1 on the validation data,
-    one training each. The other parameters are those of :class:`NetLearner`.
+    that every query's loss starts at 1. Labels that are no top-k truth are made one: a random order
+    (``random_state``) that respects the grades, of which the top ``k`` are kept. ``beta="auto"`` tries 0, 0.05, …, 1
+    on the validation data, one training each. The other parameters are those of :class:`NetLearner`.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=12, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=12, n_features=5, random_state=1)
     >>> model = FocusedNet(k=5, hidden=4, epochs=30, batch=4).fit(data["train"], valid=data["vali"])
     >>> model.score(data["test"]) > 0.5
     True
@@ -65,13 +65,13 @@ class FocusedNet(NetLearner):
         rate: float | None = None,
         rates: str | Sequence[float] | None = None,
         batch: int | str = 32,
-        optimiser: str = "adam",
+        optimizer: str = "adam",
         weight_decay: float | None = None,
         restart: int | None = None,
         early_stopping: int | None = None,
         device: str = "auto",
-        seed: int = 0,
-        threads: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
         train_measure: bool = False,
         checkpoint: str | Path | None = None,
         checkpoint_every: int = 10,
@@ -101,7 +101,9 @@ class FocusedNet(NetLearner):
         check_focus(self.k, self.beta)
         source = self._label_source()
         check_orderable(train, source)
-        truth = train.with_label(source or train.label_names[0], focused_truth(train, self.k, self.seed, source))
+        truth = train.with_label(
+            source or train.label_names[0], focused_truth(train, self.k, self.random_state, source)
+        )
         if self.beta != "auto":
             return super()._fit(truth, valid)
         check_tuning(valid)

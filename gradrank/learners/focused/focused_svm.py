@@ -23,12 +23,12 @@ class FocusedSVM(LinearSVM):
 
     L_list is SVMmap's loss, averaged over the cuts c = 1…|T|−1 at which the first c of T count as relevant; L_pair the
     mean of RankSVM's hinge over the pairs. Both are at most 1 for w = 0: that is their comparable range. Labels that
-    are no top-k truth are made one: a random order (``seed``) that respects the grades, of which the top ``k`` are
-    kept. ``beta="auto"`` tries 0, 0.05, …, 1 on the validation data, each from the planes of the one before; with
+    are no top-k truth are made one: a random order (``random_state``) that respects the grades, of which the top ``k``
+    are kept. ``beta="auto"`` tries 0, 0.05, …, 1 on the validation data, each from the planes of the one before; with
     ``c="auto"`` C is chosen first, at the given β or 0.5.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=12, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=12, n_features=5, random_state=1)
     >>> FocusedSVM(k=5).fit(data["train"]).score(data["test"]) > 0.5
     True
     """
@@ -44,8 +44,8 @@ class FocusedSVM(LinearSVM):
         label: str | None = None,
         tolerance: float = 1e-3,
         max_cuts: int = 1000,
-        seed: int = 0,
-        threads: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> None:
         self.k = k
@@ -56,8 +56,8 @@ class FocusedSVM(LinearSVM):
         self.label = label
         self.tolerance = tolerance
         self.max_cuts = max_cuts
-        self.seed = seed
-        self.threads = threads
+        self.random_state = random_state
+        self.n_jobs = n_jobs
         self.callbacks = callbacks
 
     def _measure(self) -> AnyMeasure:
@@ -68,10 +68,10 @@ class FocusedSVM(LinearSVM):
         super()._check()
 
     def _oracle(self, train: RankingData) -> Oracle:
-        labels = focused_truth(train, self.k, self.seed, self._label_source())
+        labels = focused_truth(train, self.k, self.random_state, self._label_source())
         return MixedOracle(
-            OrderOracle(labels, train.indptr, weight=train.weight, threads=self.threads),
-            PairOracle(top_and_rest(labels), train.indptr, weight=train.weight, threads=self.threads),
+            OrderOracle(labels, train.indptr, weight=train.weight, n_jobs=self.n_jobs),
+            PairOracle(top_and_rest(labels), train.indptr, weight=train.weight, n_jobs=self.n_jobs),
         )
 
     def _solve(self, run: SVMRun) -> Solution:

@@ -2,11 +2,11 @@
 
 A risk is an *oracle*: it takes scores s = X·w and gives a value and a subgradient g with respect to the scores, so
 that a = Xᵀg and b = R(w) − a·w make a plane a·w' + b that nowhere exceeds R. The largest of all planes so far is a
-model of R; minimising ½‖w‖² + C·model(w) is a small quadratic programme over the planes' weights, whose value is a
+model of R; minimizing ½‖w‖² + C·model(w) is a small quadratic programme over the planes' weights, whose value is a
 lower bound of the minimum (Teo, Vishwanathan, Smola, Le 2010). The difference to the best objective value found is the
 duality gap, which is reported and stopped on.
 
-Each step ends with a line search from the best point towards the model's minimiser, in the space of scores, and the
+Each step ends with a line search from the best point towards the model's minimizer, in the space of scores, and the
 next plane is cut close to the best point: far fewer planes are needed (Franc & Sonnenburg 2009).
 
 A risk may be a mixture Σ_k m_k·R_k of parts. Planes are kept part by part, so they stay valid for another mixture and
@@ -27,7 +27,7 @@ from gradrank.learners.linear.cutting_planes import Planes, model_minimum
 from gradrank.learners.linear.newton import MAX_FEATURES, SmoothOracle, newton_points
 from gradrank.learners.linear.scaled_features import Features, Vector
 
-# How far from the best point, towards the model's minimiser, the next plane is cut. Planes at the best point itself
+# How far from the best point, towards the model's minimizer, the next plane is cut. Planes at the best point itself
 # say nothing new, and the search stands still; 0.03 to 0.1 need about equally many, 0.3 twice as many (MQ2007).
 _CUT_AT = 0.05
 # A line search ends after so many points, or where the slope is so small a part of what it was at the start.
@@ -53,7 +53,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The minimiser that the solver found, and how good it is known to be."""
+    """The minimizer that the solver found, and how good it is known to be."""
 
     weights: Vector
     objective: float
@@ -71,7 +71,7 @@ class Solution:
         return Cut(self.cuts, self.objective, self.bound).gap
 
 
-def minimise(
+def minimize(
     features: Features,
     oracle: Oracle,
     c: float,
@@ -82,7 +82,7 @@ def minimise(
     start: Solution | None = None,
     callbacks: Sequence[Callable[[Cut], None]] = (),
 ) -> Solution:
-    """Minimise ½‖w‖² + c·Σ_k mixture_k·R_k(X·w) until the relative duality gap is at most ``tolerance``.
+    """Minimize ½‖w‖² + c·Σ_k mixture_k·R_k(X·w) until the relative duality gap is at most ``tolerance``.
 
     ``start`` is the solution of the same features and risk under another c or mixture: its planes are used again.
     A callback that raises KeyboardInterrupt ends the search with the best point so far.
@@ -93,7 +93,7 @@ def minimise(
     ...     def __call__(self, scores):
     ...         return np.abs(scores - 2.0), np.sign(scores - 2.0)[None]
     >>> features = DenseFeatures(np.array([[1.0]]), mean=np.zeros(1), scale=np.ones(1))
-    >>> solution = minimise(features, Distance(), 0.5)
+    >>> solution = minimize(features, Distance(), 0.5)
     >>> solution.weights.round(3).tolist(), round(solution.objective, 3)
     ([0.5], 0.875)
     """

@@ -54,7 +54,7 @@ class Planes:
 def model_minimum(planes: Planes, c: float, mix: Vector) -> tuple[Vector, float]:
     """Weights of the planes at the minimum of ½‖w‖² + c·max_i(a_i·w + b_i), and a lower bound of that minimum.
 
-    In the dual: maximise c·b·α − ½c²‖Σ α_i a_i‖² over α ≥ 0 with sum 1. Any such α gives a lower bound, so the
+    In the dual: maximize c·b·α − ½c²‖Σ α_i a_i‖² over α ≥ 0 with sum 1. Any such α gives a lower bound, so the
     solver's inexactness costs tightness only, never correctness.
     """
     slopes = np.tensordot(mix, planes.slope, (0, 1))
@@ -65,12 +65,12 @@ def model_minimum(planes: Planes, c: float, mix: Vector) -> tuple[Vector, float]
 
 
 def _simplex_minimum(quadratic: Vector, linear: Vector) -> Vector:
-    """The α ≥ 0 with sum 1 that minimises ½αᵀQα + qᵀα, by Clarabel's interior-point method."""
+    """The α ≥ 0 with sum 1 that minimizes ½αᵀQα + qᵀα, by Clarabel's interior-point method."""
     import clarabel
     import scipy.sparse
 
     n = len(linear)
-    # Both terms divided by one number: the minimiser stays, the solver sees numbers around 1.
+    # Both terms divided by one number: the minimizer stays, the solver sees numbers around 1.
     size = max(float(np.abs(quadratic).max()), float(np.abs(linear).max()), 1e-300)
     settings = clarabel.DefaultSettings()
     settings.verbose = False

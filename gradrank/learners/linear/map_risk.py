@@ -15,7 +15,7 @@ from gradrank.runtime.threads import for_query_blocks
 class AveragePrecisionOracle:
     """Σ_q w_q·max_z [1 − AP(z, y) + wΨ(z) − wΨ(y)] over all rankings z of the query's documents.
 
-    wΨ(z) = 1/(|R||N|) Σ_{i∈R, j∈N} ±(s_i − s_j), + where z has i above j. The maximising z keeps relevant
+    wΨ(z) = 1/(|R||N|) Σ_{i∈R, j∈N} ±(s_i − s_j), + where z has i above j. The maximizing z keeps relevant
     and other documents sorted by score among themselves and interleaves them. How far the j-th other document goes up
     is a maximum over |R| + 1 places that never moves up with growing j, so halving finds all in O(n log n).
     Relevant: label of ``rel`` or more. Queries where all or no documents are relevant have no loss.
@@ -35,10 +35,10 @@ class AveragePrecisionOracle:
         *,
         rel: float = 1.0,
         weight: Vector | None = None,
-        threads: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self._indptr = indptr
-        self._threads = threads
+        self._threads = n_jobs
         # 1 relevant, 0 not, −1 takes no part.
         self._side = np.where(np.isnan(labels), -1, labels >= np.float32(rel)).astype(np.int64)
         relevant, others = (np.add.reduceat(self._side == side, indptr[:-1]) for side in (1, 0))
@@ -78,9 +78,9 @@ class OrderOracle:
         indptr: NDArray[np.int64],
         *,
         weight: Vector | None = None,
-        threads: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
-        self._threads = threads
+        self._threads = n_jobs
         query = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
         inside = np.flatnonzero(labels > 0)
         # Documents of T only, best first: then a cut is a prefix.

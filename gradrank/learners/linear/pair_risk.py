@@ -41,10 +41,10 @@ class PairOracle:
         *,
         pairs: PairWeights = "mean",
         weight: Vector | None = None,
-        threads: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self._indptr = indptr
-        self._threads = threads
+        self._threads = n_jobs
         self._level = label_levels(labels, indptr)
         self.pairs = pair_counts(self._level, indptr)
         """Number of pairs of each query."""

@@ -57,7 +57,7 @@ class DenseFeatures:
     X: NDArray[Any]
     mean: Vector
     scale: Vector
-    threads: int | None = None
+    n_jobs: int | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -76,7 +76,7 @@ class DenseFeatures:
             rows = slice(edges[first], edges[end])
             _times(_rows(self.X, rows), scaled, self.mean, out[rows])
 
-        for_query_blocks(work, edges, self.threads)
+        for_query_blocks(work, edges, self.n_jobs)
         return out
 
     def transposed_times(self, values: Vector) -> Vector:
@@ -89,7 +89,7 @@ class DenseFeatures:
                 rows = slice(edges[block], edges[block + 1])
                 _transposed_times(_rows(self.X, rows), values[rows], self.mean, parts[block])
 
-        for_query_blocks(work, edges, self.threads)
+        for_query_blocks(work, edges, self.n_jobs)
         total: Vector = parts.sum(axis=0) / self.scale
         return total
 
@@ -97,12 +97,12 @@ class DenseFeatures:
         """Σ_i weight_i·d_i·d_iᵀ over the differences d_i of two rows."""
         differences = np.empty((len(weight), self.X.shape[1]))
         _subtract(self.X[better], self.X[worse], self.mean, self.scale, differences)
-        return weighted_gram(differences, weight, self.threads)
+        return weighted_gram(differences, weight, self.n_jobs)
 
 
 @dataclass(frozen=True, eq=False)
 class SparseFeatures:
-    """Features held as a scipy sparse matrix without missing values, scaled but not centred."""
+    """Features held as a scipy sparse matrix without missing values, scaled but not centered."""
 
     X: Any
     scale: Vector
@@ -126,7 +126,7 @@ class SparseFeatures:
         return weighted_gram(np.asarray(differences.todense(), dtype=np.float64) / self.scale, weight)
 
 
-def scaled_features(X: Any, scaling: Scaling = "standard", *, threads: int | None = None) -> Features:
+def scaled_features(X: Any, scaling: Scaling = "standard", *, n_jobs: int | None = None) -> Features:
     """Features under a scaling that is global (not per query), so that it can be part of a linear ranker.
 
     ``none`` takes them as they are, ``minmax`` divides by the range, ``standard`` by the standard deviation; constant
@@ -144,10 +144,10 @@ def scaled_features(X: Any, scaling: Scaling = "standard", *, threads: int | Non
     scale = _scale(scaling, low, high, deviation)
     if known and zeros > (1.0 - _SPARSE_SHARE) * X.size:
         return SparseFeatures(scipy.sparse.csr_array(np.asarray(X, dtype=np.float64)), scale)
-    return DenseFeatures(np.asarray(X), mean, scale, threads)
+    return DenseFeatures(np.asarray(X), mean, scale, n_jobs)
 
 
-def weighted_gram(rows: Vector, weight: Vector, threads: int | None = None) -> Vector:
+def weighted_gram(rows: Vector, weight: Vector, n_jobs: int | None = None) -> Vector:
     """Σ_i weight_i·x_i·x_iᵀ over the rows, the same for any number of threads.
 
     >>> weighted_gram(np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([1.0, 3.0])).tolist()
@@ -162,7 +162,7 @@ def weighted_gram(rows: Vector, weight: Vector, threads: int | None = None) -> V
             _add_gram(rows, weight, edges[block], edges[block + 1], parts[block])
 
     # A row costs as much as p documents cost other kernels.
-    for_query_blocks(work, edges * p, threads)
+    for_query_blocks(work, edges * p, n_jobs)
     upper: Vector = parts.sum(axis=0)
     return upper + np.triu(upper, 1).T
 

@@ -30,7 +30,7 @@ C_GRID = tuple(float(c) for c in 10.0 ** np.arange(-3.0, 1.01, 0.5))
 class LinearSVM(RankingEstimator):
     """What the linear SVMs share: ½‖w‖² + C·Σ_q L_q(w), a path over C on validation data, a linear ranker.
 
-    L_q is normalised to be at most 1 for w = 0, whatever the query's length, so that one C means about the same for
+    L_q is normalized to be at most 1 for w = 0, whatever the query's length, so that one C means about the same for
     all of them. ``c="auto"`` tries ``C_GRID``, each problem starting from the planes of the one before, and keeps the
     C of the best ``measure`` on the validation data. ``scaling`` is made part of the ranker: features are divided by
     their standard deviation (``standard``), their range (``minmax``) or taken as they are (``none``). Training ends
@@ -79,7 +79,7 @@ class LinearSVM(RankingEstimator):
         self._check()
         began = time.perf_counter()
         check_orderable(train, self._label_source())
-        features = scaled_features(train.X, self.scaling, threads=self.threads)
+        features = scaled_features(train.X, self.scaling, n_jobs=self.n_jobs)
         run = SVMRun(self, features, self._oracle(train), train, valid, began)
         self.solution_ = self._solve(run)
         facts = run.facts(self.solution_)
@@ -105,7 +105,7 @@ class RankSVM(LinearSVM):
     differences of all pairs; SVM-rank's C is that c times the number of queries.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
     >>> model = RankSVM(c=1.0).fit(data["train"])
     >>> model.score(data["test"]) > 0.5, model.solution_.gap <= 1e-3
     (True, True)
@@ -121,7 +121,7 @@ class RankSVM(LinearSVM):
         label: str | None = None,
         tolerance: float = 1e-3,
         max_cuts: int = 1000,
-        threads: int | None = None,
+        n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> None:
         self.c = c
@@ -131,7 +131,7 @@ class RankSVM(LinearSVM):
         self.label = label
         self.tolerance = tolerance
         self.max_cuts = max_cuts
-        self.threads = threads
+        self.n_jobs = n_jobs
         self.callbacks = callbacks
 
     def _check(self) -> None:
@@ -148,7 +148,7 @@ class RankSVM(LinearSVM):
 
     def _oracle(self, train: RankingData) -> Oracle:
         return PairOracle(
-            train.label(self._label_source()), train.indptr, pairs=self.pairs, weight=train.weight, threads=self.threads
+            train.label(self._label_source()), train.indptr, pairs=self.pairs, weight=train.weight, n_jobs=self.n_jobs
         )
 
 
@@ -158,7 +158,7 @@ class SVMmap(LinearSVM):
     L_q = max over rankings z of [1 − AP(z) + wΨ(z) − wΨ(y)]; relevant is a label of ``rel`` or more.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
     >>> SVMmap(c=1.0).fit(data["train"]).score(data["test"]) > 0.5
     True
     """
@@ -173,7 +173,7 @@ class SVMmap(LinearSVM):
         label: str | None = None,
         tolerance: float = 1e-3,
         max_cuts: int = 1000,
-        threads: int | None = None,
+        n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> None:
         self.c = c
@@ -183,12 +183,12 @@ class SVMmap(LinearSVM):
         self.label = label
         self.tolerance = tolerance
         self.max_cuts = max_cuts
-        self.threads = threads
+        self.n_jobs = n_jobs
         self.callbacks = callbacks
 
     def _oracle(self, train: RankingData) -> Oracle:
         oracle = AveragePrecisionOracle(
-            train.label(self._label_source()), train.indptr, rel=self.rel, weight=train.weight, threads=self.threads
+            train.label(self._label_source()), train.indptr, rel=self.rel, weight=train.weight, n_jobs=self.n_jobs
         )
         if not oracle.counted.any():
             raise TrainingError(f"no query has both documents with label {self.rel:g} or more and others")

@@ -12,7 +12,7 @@ import numpy as np
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
 from gradrank.learners.base.training_facts import training_facts
-from gradrank.learners.linear.bundle import Cut, Solution, minimise
+from gradrank.learners.linear.bundle import Cut, Solution, minimize
 from gradrank.learners.linear.convex_risk import Oracle
 from gradrank.learners.linear.scaled_features import Features
 from gradrank.learners.trees.boosting import Boosted, Step
@@ -57,7 +57,7 @@ class SVMRun:
 
     def one(self, c: float, mixture: Sequence[float], start: Solution | None = None) -> Solution:
         """Solve one problem, telling the callbacks of every cut."""
-        solution = self._minimise(c, mixture, start, (self._tell_cut,))
+        solution = self._minimize(c, mixture, start, (self._tell_cut,))
         self._interrupted = not solution.converged and solution.cuts < self._learner.max_cuts
         return solution
 
@@ -69,14 +69,14 @@ class SVMRun:
         measure = learner._measure()
         chooser = measure.parts[0] if isinstance(measure, Graded) else measure
         data = next(iter(self._valid.values()))
-        bound = bind_measures([chooser], data, threads=learner.threads)
+        bound = bind_measures([chooser], data, n_jobs=learner.n_jobs)
         found: list[Solution] = []
         values: list[float] = []
         try:
             for setting in settings:
-                found.append(self._minimise(setting.c, setting.mixture, found[-1] if found else start, ()))
+                found.append(self._minimize(setting.c, setting.mixture, found[-1] if found else start, ()))
                 ranker = linear_ranker(found[-1].weights, self._features, self._train, {})
-                scores = ranker.score(data, threads=learner.threads)
+                scores = ranker.grouped_scores(data, n_jobs=learner.n_jobs)
                 values.append(mean_value(bound_values(bound, scores)[chooser]))
                 best = int(np.argmax(values))
                 for callback in learner.callbacks:
@@ -94,11 +94,11 @@ class SVMRun:
         self._place = (best + 1, len(tried))
         return found[best], tried[best]
 
-    def _minimise(
+    def _minimize(
         self, c: float, mixture: Sequence[float], start: Solution | None, callbacks: Sequence[Callable[[Cut], None]]
     ) -> Solution:
         learner = self._learner
-        return minimise(
+        return minimize(
             self._features,
             self.oracle,
             c,

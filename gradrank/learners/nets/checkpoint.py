@@ -18,7 +18,7 @@ from gradrank.models.ranker import plain
 from gradrank.runtime.files import replacing
 
 _FORMAT = "gradrank-net-checkpoint"
-_PLAIN = tuple(item.name for item in fields(NetState) if item.name not in ("weights", "best_weights", "optimiser"))
+_PLAIN = tuple(item.name for item in fields(NetState) if item.name not in ("weights", "best_weights", "optimizer"))
 
 
 def read_state(path: str | Path, run: Mapping[str, Any]) -> NetState | None:
@@ -33,7 +33,7 @@ def read_state(path: str | Path, run: Mapping[str, Any]) -> NetState | None:
         kept, state = manifest["run"], NetState(**manifest["state"])
         state.curves = {n: {m: [float(x) for x in c] for m, c in p.items()} for n, p in state.curves.items()}
         state.weights, state.best_weights = _part(tensors, "now."), _part(tensors, "best.")
-        state.optimiser = _optimiser_of(manifest["groups"], tensors)
+        state.optimizer = _optimizer_of(manifest["groups"], tensors)
     except (OSError, ValueError, KeyError, TypeError, ModelError):
         raise TrainingError(f"{path}: is not a checkpoint that can be read; delete it to start anew") from None
     wanted = plain(dict(run))
@@ -58,13 +58,13 @@ def state_writer(
             "format": _FORMAT,
             "run": plain(dict(run)),
             "state": plain({name: getattr(state, name) for name in _PLAIN}),
-            "groups": plain(state.optimiser["param_groups"]),
+            "groups": plain(state.optimizer["param_groups"]),
         }
         tensors = {f"now.{name}": value.numpy() for name, value in state.weights.items()}
         tensors |= {f"best.{name}": value.numpy() for name, value in state.best_weights.items()}
-        for number, values in state.optimiser["state"].items():
+        for number, values in state.optimizer["state"].items():
             tensors |= {
-                f"optimiser.{number}.{name}": _array(value) for name, value in values.items() if value is not None
+                f"optimizer.{number}.{name}": _array(value) for name, value in values.items() if value is not None
             }
         content = tensor_bytes(manifest, tensors)
         with replacing(path) as temporary:
@@ -85,9 +85,9 @@ def _part(tensors: Mapping[str, NDArray[Any]], start: str) -> dict[str, torch.Te
     }
 
 
-def _optimiser_of(groups: list[dict[str, Any]], tensors: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+def _optimizer_of(groups: list[dict[str, Any]], tensors: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     state: dict[int, dict[str, torch.Tensor]] = {}
-    for name, value in _part(tensors, "optimiser.").items():
+    for name, value in _part(tensors, "optimizer.").items():
         number, _, key = name.partition(".")
         state.setdefault(int(number), {})[key] = value
     return {"state": state, "param_groups": groups}

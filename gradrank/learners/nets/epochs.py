@@ -39,11 +39,11 @@ def train_net(
 ) -> TrainedNet:
     """Train until all epochs of all rates are made or nothing improves; ``keep`` may write the state to disk."""
     check_labels(train, objective)
-    pairs = announced_pairs(objective.bind(without_features(train), threads=settings.threads), train, callbacks)
+    pairs = announced_pairs(objective.bind(without_features(train), n_jobs=settings.n_jobs), train, callbacks)
     if len(settings.rates) > 1 and not valid:
         raise TrainingError("several learning rates need validation data to choose from: give one rate, or valid=…")
     watched = {"train": train, **valid} if settings.train_measure else dict(valid)
-    watch = Watch(watched, measures, first=next(iter(valid)) if valid else None, threads=settings.threads)
+    watch = Watch(watched, measures, first=next(iter(valid)) if valid else None, n_jobs=settings.n_jobs)
     run = _Run(trainer, ranker, watched, watch, settings, state or NetState(curves=watch.empty_curves()))
     began = time.perf_counter()
     interrupted = False
@@ -158,7 +158,7 @@ class _Run:
         if not all(bool(torch.isfinite(value).all()) for value in weights.values() if value.is_floating_point()):
             raise Exploded
         ranker = self._ranker(weights)
-        return {name: ranker.score(data, threads=self._settings.threads) for name, data in self._watched.items()}
+        return {name: ranker.grouped_scores(data, n_jobs=self._settings.n_jobs) for name, data in self._watched.items()}
 
     def _after_explosion(self) -> None:
         state = self.state
@@ -185,7 +185,7 @@ class _Run:
         if settings.decays and state.epoch - state.start > 1:
             curve = next(iter(state.curves["train"].values()))
             fell = curve[-1] < curve[-2]
-            if fell and chance(settings.seed, FOR_DECAY, state.epoch).random() < DONMEZ_CHANCE:
+            if fell and chance(settings.random_state, FOR_DECAY, state.epoch).random() < DONMEZ_CHANCE:
                 state.rate *= DONMEZ_DECAY
                 self._trainer.set_rate(state.rate)
 

@@ -19,7 +19,7 @@ from gradrank.learners.nets.torch_nets import (
     build,
     chance,
     device_of,
-    initialise,
+    initialize,
     ranker_of,
     reproducible,
 )
@@ -63,7 +63,7 @@ def fit_net(
         state = read_state(learner.checkpoint, run)
         total = settings.epochs * len(settings.rates)
         keep = state_writer(learner.checkpoint, run, learner._check_checkpoint_every(), total)
-    with reproducible(settings.seed):
+    with reproducible(settings.random_state):
         net, restarted = _net(learner.module, train.n_features, settings, _constant(objective, train))
         net.to(device)
 
@@ -109,7 +109,7 @@ def _net(
         built = build(n_features, settings)
 
         def draw(number: int) -> None:
-            initialise(built, settings, chance(settings.seed, FOR_WEIGHTS, number), constant)
+            initialize(built, settings, chance(settings.random_state, FOR_WEIGHTS, number), constant)
 
         draw(0)
         return built, draw
@@ -134,4 +134,4 @@ def _net(
 
 
 def _seed(settings: NetSettings, number: int) -> int:
-    return int(chance(settings.seed, FOR_WEIGHTS, number).integers(2**62))
+    return int(chance(settings.random_state, FOR_WEIGHTS, number).integers(2**62))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gradrank.learners.nets.training import TrainedNet
 
 # Parameters that may differ when a checkpoint is continued, or that the state speaks of by itself.
-_NOT_OF_THE_RUN = ("epochs", "threads", "checkpoint", "checkpoint_every", "callbacks", "module", "device")
+_NOT_OF_THE_RUN = ("epochs", "n_jobs", "checkpoint", "checkpoint_every", "callbacks", "module", "device")
 
 
 class NetLearner(RankingEstimator):
@@ -43,7 +43,7 @@ class NetLearner(RankingEstimator):
     module
         a ``torch.nn.Module`` of your own that gives one number a row, or a function from the number of features to
         such a module; ``hidden`` and ``activation`` are then not used
-    optimiser
+    optimizer
         ``adam`` (AdamW); ``sgd``; or ``donmez``: SGD with the schedule of Donmez et al. 2009 — rates 1e-7…1e-3 tried on
         the validation data, 700 epochs each, new random weights after 50 epochs without a new best, rate × 0.8
         with probability 0.3 after an epoch in which the measure fell on the training data
@@ -67,7 +67,7 @@ class NetLearner(RankingEstimator):
 
     The model is that of the epoch with the best ``measure`` on the validation data, the last one without such data.
     Scores beyond all bounds mean that the rate is far too high: training says so and starts anew at a tenth of it.
-    PyTorch works on one thread, so that the result does not depend on their number; λ's use ``threads``.
+    PyTorch works on one thread, so that the result does not depend on their number; λ's use ``n_jobs``.
     """
 
     unit: ClassVar[str] = "epoch"
@@ -88,13 +88,13 @@ class NetLearner(RankingEstimator):
         rate: float | None = None,
         rates: str | Sequence[float] | None = None,
         batch: int | str = 32,
-        optimiser: str = "adam",
+        optimizer: str = "adam",
         weight_decay: float | None = None,
         restart: int | None = None,
         early_stopping: int | None = None,
         device: str = "auto",
-        seed: int = 0,
-        threads: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
         train_measure: bool = False,
         checkpoint: str | Path | None = None,
         checkpoint_every: int = 10,
@@ -110,13 +110,13 @@ class NetLearner(RankingEstimator):
         self.rate = rate
         self.rates = rates
         self.batch = batch
-        self.optimiser = optimiser
+        self.optimizer = optimizer
         self.weight_decay = weight_decay
         self.restart = restart
         self.early_stopping = early_stopping
         self.device = device
-        self.seed = seed
-        self.threads = threads
+        self.random_state = random_state
+        self.n_jobs = n_jobs
         self.train_measure = train_measure
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every

@@ -25,7 +25,7 @@ class LambdaRank(NetLearner):
     tiers, a schedule over the epochs, another construction. The other parameters are those of :class:`NetLearner`.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
     >>> model = LambdaRank("NDCG@5", hidden=4, epochs=30, batch=4).fit(data["train"], valid=data["vali"])
     >>> model.score(data["test"]) > 0.5
     True
@@ -51,7 +51,7 @@ class RankNet(_FixedLoss):
     Parameters are those of :class:`NetLearner`; ``objective`` may be ``"RankNet(sigma=2)"``.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
     >>> RankNet(hidden=4, epochs=30, batch=4).fit(data["train"], valid=data["vali"]).score(data["test"]) > 0.5
     True
     """
@@ -67,7 +67,7 @@ class ListNet(_FixedLoss):
     lists of at most 12 documents.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
     >>> ListNet(hidden=4, epochs=30, batch=4).fit(data["train"], valid=data["vali"]).score(data["test"]) > 0.5
     True
     """
@@ -82,7 +82,7 @@ class RegressionNet(_FixedLoss):
     Parameters are those of :class:`NetLearner`.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
     >>> RegressionNet(hidden=4, epochs=30, batch=4).fit(data["train"], valid=data["vali"]).score(data["test"]) > 0.5
     True
     """
@@ -97,7 +97,7 @@ class ListMLE(_FixedLoss):
     All places count unless ``k`` is given. The other parameters are those of :class:`NetLearner`.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
     >>> ListMLE(k=5, hidden=4, epochs=30, batch=4).fit(data["train"], valid=data["vali"]).score(data["test"]) > 0.5
     True
     """
@@ -119,13 +119,13 @@ class ListMLE(_FixedLoss):
         rate: float | None = None,
         rates: str | Sequence[float] | None = None,
         batch: int | str = 32,
-        optimiser: str = "adam",
+        optimizer: str = "adam",
         weight_decay: float | None = None,
         restart: int | None = None,
         early_stopping: int | None = None,
         device: str = "auto",
-        seed: int = 0,
-        threads: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
         train_measure: bool = False,
         checkpoint: str | Path | None = None,
         checkpoint_every: int = 10,

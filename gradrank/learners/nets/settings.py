@@ -41,15 +41,15 @@ class NetSettings:
     """Learning rates, tried one after another; validation data chooses."""
     batch: int | Literal["full"]
     """Queries a step."""
-    optimiser: str
+    optimizer: str
     weight_decay: float
     early_stopping: int | None
     """Leave a rate after so many epochs without a new best."""
     restart: int | None
     """New random weights after so many epochs without a new best since the last start."""
     device: str
-    seed: int
-    threads: int | None
+    random_state: int
+    n_jobs: int | None
     train_measure: bool
     one_minimum: bool = False
     """The cost has no minimum but the lowest: there is no need for random weights to start from."""
@@ -57,18 +57,18 @@ class NetSettings:
     @property
     def settles(self) -> bool:
         """Whether the rate falls when the loss does not: at a steady rate the batches' noise keeps off the minimum."""
-        return self.one_minimum and self.optimiser == "adam"
+        return self.one_minimum and self.optimizer == "adam"
 
     @property
     def decays(self) -> bool:
         """Whether the rate falls, by chance, when the measure on the training data falls."""
-        return self.optimiser == "donmez"
+        return self.optimizer == "donmez"
 
 
 def net_settings(learner: Any) -> NetSettings:
     """The settings that a learner's parameters say, with what they leave open filled in."""
-    optimiser = _one_of("optimiser", learner.optimiser, OPTIMISERS)
-    donmez = optimiser == "donmez"
+    optimizer = _one_of("optimizer", learner.optimizer, OPTIMISERS)
+    donmez = optimizer == "donmez"
     hidden = hidden_layers(learner.hidden)
     restart = _restart(learner.restart, donmez)
     linear = not hidden and learner.module is None
@@ -79,15 +79,15 @@ def net_settings(learner: Any) -> NetSettings:
         epochs=_whole(
             "epochs", (DONMEZ_EPOCHS if donmez else DEFAULT_EPOCHS) if learner.epochs is None else learner.epochs
         ),
-        rates=_rates(learner.rate, learner.rates, optimiser),
+        rates=_rates(learner.rate, learner.rates, optimizer),
         batch=_batch(learner.batch),
-        optimiser=optimiser,
-        weight_decay=_weight_decay(learner.weight_decay, optimiser),
+        optimizer=optimizer,
+        weight_decay=_weight_decay(learner.weight_decay, optimizer),
         early_stopping=None if learner.early_stopping is None else _whole("early_stopping", learner.early_stopping),
         restart=restart,
         device=str(learner.device),
-        seed=learner.seed,
-        threads=learner.threads,
+        random_state=learner.random_state,
+        n_jobs=learner.n_jobs,
         train_measure=bool(learner.train_measure) or donmez,
         one_minimum=linear and restart is None and is_convex(learner._objective()),
     )
@@ -141,7 +141,7 @@ def spelt_hidden(hidden: tuple[int, ...]) -> int | str:
     return hidden[0] if len(hidden) == 1 else ",".join(map(str, hidden))
 
 
-def _rates(rate: float | None, rates: str | Sequence[float] | None, optimiser: str) -> tuple[float, ...]:
+def _rates(rate: float | None, rates: str | Sequence[float] | None, optimizer: str) -> tuple[float, ...]:
     if rates is not None:
         if rate is not None:
             raise TrainingError("give rate (one learning rate) or rates (several to choose from), not both")
@@ -149,7 +149,7 @@ def _rates(rate: float | None, rates: str | Sequence[float] | None, optimiser: s
     elif rate is not None:
         values = [rate]
     else:
-        values = {"adam": [DEFAULT_RATE], "sgd": [1e-3], "donmez": DONMEZ_RATES}[optimiser]
+        values = {"adam": [DEFAULT_RATE], "sgd": [1e-3], "donmez": DONMEZ_RATES}[optimizer]
     try:
         found = tuple(float(value) for value in values)
     except (TypeError, ValueError):
@@ -176,9 +176,9 @@ def _restart(restart: int | None, donmez: bool) -> int | None:
     return None if restart == 0 else _whole("restart", restart)
 
 
-def _weight_decay(value: float | None, optimiser: str) -> float:
+def _weight_decay(value: float | None, optimizer: str) -> float:
     if value is None:
-        return DEFAULT_WEIGHT_DECAY if optimiser == "adam" else 0.0
+        return DEFAULT_WEIGHT_DECAY if optimizer == "adam" else 0.0
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
         raise TrainingError(f"weight_decay is {value!r}, expected a number of 0 or more")
     return float(value)

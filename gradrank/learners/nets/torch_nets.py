@@ -23,19 +23,19 @@ Weights = dict[str, torch.Tensor]
 FOR_BATCHES, FOR_WEIGHTS, FOR_ORDER, FOR_DECAY, FOR_LAYERS = range(5)
 
 
-def chance(seed: int, purpose: int, number: int = 0) -> np.random.Generator:
+def chance(random_state: int, purpose: int, number: int = 0) -> np.random.Generator:
     """Random numbers that depend on nothing that went before, so that a run can go on from any epoch."""
-    return np.random.default_rng([seed, purpose, number])
+    return np.random.default_rng([random_state, purpose, number])
 
 
 @contextmanager
-def reproducible(seed: int) -> Iterator[None]:
+def reproducible(random_state: int) -> Iterator[None]:
     """One thread of PyTorch, whose sums would else depend on the number of threads, and its random numbers seeded.
 
     Settings and random state of the process are restored afterwards.
     """
     with torch.random.fork_rng(devices=[]), one_thread():
-        torch.manual_seed(seed)
+        torch.manual_seed(random_state)
         yield
 
 
@@ -66,7 +66,7 @@ def build(n_features: int, settings: NetSettings) -> torch.nn.Module:
     return torch.nn.Sequential(*layers, torch.nn.Linear(width, 1))
 
 
-def initialise(
+def initialize(
     net: torch.nn.Module, settings: NetSettings, rng: np.random.Generator, constant: float | None = None
 ) -> None:
     """Random weights, uniform with Glorot's bound √(6/(inputs + outputs)) (He's √(6/inputs) for relu); biases 0.

@@ -1,4 +1,4 @@
-"""An epoch of a net: batches of queries, λ's of the scores, a step of the optimiser."""
+"""An epoch of a net: batches of queries, λ's of the scores, a step of the optimizer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class NetState:
     explosions: int = 0
     rate: float = 0.0
     weights: Weights = field(default_factory=dict)
-    optimiser: dict[str, Any] = field(default_factory=dict)
+    optimizer: dict[str, Any] = field(default_factory=dict)
     best: int = 0
     best_weights: Weights = field(default_factory=dict)
     curves: Curves = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Batches:
         self, train: RankingData, objective: Objective, scaling: Scaling, settings: NetSettings, device: torch.device
     ) -> None:
         size = train.n_queries if settings.batch == "full" else min(settings.batch, train.n_queries)
-        queries = chance(settings.seed, FOR_BATCHES).permutation(train.n_queries)
+        queries = chance(settings.random_state, FOR_BATCHES).permutation(train.n_queries)
         if settings.batch == "full":
             queries = np.arange(train.n_queries)
         # Objectives look at labels only: the features need not be copied for each batch.
@@ -89,14 +89,14 @@ class Batches:
         for first in range(0, train.n_queries, size):
             chosen = queries[first : first + size]
             part = bare.take_queries(chosen)
-            self.bound.append(objective.bind(part, seed=settings.seed + first, threads=settings.threads))
+            self.bound.append(objective.bind(part, random_state=settings.random_state + first, n_jobs=settings.n_jobs))
             self.features.append(torch.from_numpy(_scaled(train, chosen, scaling)).to(device))
             self.sizes.append(part.n_queries)
         self._settings = settings
 
     def order(self, epoch: int) -> NDArray[np.int64]:
         """The batches of an epoch, in their order."""
-        return chance(self._settings.seed, FOR_ORDER, epoch).permutation(len(self.bound))
+        return chance(self._settings.random_state, FOR_ORDER, epoch).permutation(len(self.bound))
 
 
 def without_features(data: RankingData) -> RankingData:
@@ -116,7 +116,7 @@ def _scaled(train: RankingData, queries: NDArray[np.int64], scaling: Scaling) ->
 
 
 class NetTrainer:
-    """A net, its batches, and its optimiser; one call an epoch."""
+    """A net, its batches, and its optimizer; one call an epoch."""
 
     def __init__(
         self,
@@ -129,13 +129,13 @@ class NetTrainer:
         self._restarted = restarted
         self._batches = batches
         self._settings = settings
-        self._optimiser = self._new_optimiser(settings.rates[0])
+        self._optimizer = self._new_optimizer(settings.rates[0])
         self.loss = 0.0
         """Sum of the last epoch's losses, each before its batch's step; known only if the rate goes by it."""
 
-    def _new_optimiser(self, rate: float) -> torch.optim.Optimizer:
+    def _new_optimizer(self, rate: float) -> torch.optim.Optimizer:
         parameters = [value for value in self.net.parameters() if value.requires_grad]
-        if self._settings.optimiser == "adam":
+        if self._settings.optimizer == "adam":
             options = {"lr": rate, "weight_decay": self._settings.weight_decay}
             try:
                 # All weights in one call: nets are small, and the calls would take longer than the work.
@@ -148,22 +148,22 @@ class NetTrainer:
     def start(self, number: int, rate: float) -> None:
         """New random weights."""
         self._restarted(number)
-        self._optimiser = self._new_optimiser(rate)
+        self._optimizer = self._new_optimizer(rate)
 
     def set_rate(self, rate: float) -> None:
         """Go on with another learning rate."""
-        for group in self._optimiser.param_groups:
+        for group in self._optimizer.param_groups:
             group["lr"] = rate
 
     def epoch(self, number: int) -> int:
         """Learn from every batch once; returns the number of effective pairs (−1 if not known)."""
-        torch.manual_seed(int(chance(self._settings.seed, FOR_LAYERS, number).integers(2**62)))
+        torch.manual_seed(int(chance(self._settings.random_state, FOR_LAYERS, number).integers(2**62)))
         self.net.train()
         self.loss = 0.0
         pairs = 0
         for at in self._batches.order(number):
             # Adam takes steps of a set length; for the others the gradient is the sum over the batch, as in the paper.
-            share = 1.0 / self._batches.sizes[at] if self._settings.optimiser == "adam" else 1.0
+            share = 1.0 / self._batches.sizes[at] if self._settings.optimizer == "adam" else 1.0
             pairs = _plus(pairs, self._step(self._batches.bound[at], self._batches.features[at], share, number))
         return pairs
 
@@ -175,21 +175,21 @@ class NetTrainer:
         if self._settings.settles:
             self.loss += bound.loss(now) or 0.0
         gradients = bound.gradients(now, number, count_pairs=True)
-        self._optimiser.zero_grad(set_to_none=True)
+        self._optimizer.zero_grad(set_to_none=True)
         # The cost falls along +λ, so −λ is its gradient.
         scores.backward(torch.from_numpy(gradients.lambdas * np.float32(-share)).to(scores))
-        self._optimiser.step()
+        self._optimizer.step()
         return gradients.effective_pairs
 
     def save_to(self, state: NetState) -> None:
-        """Put weights and optimiser into a state."""
-        state.weights, state.optimiser = copied(self.net), self._optimiser.state_dict()
+        """Put weights and optimizer into a state."""
+        state.weights, state.optimizer = copied(self.net), self._optimizer.state_dict()
 
     def go_on_from(self, state: NetState) -> None:
-        """Take weights and optimiser from a state."""
+        """Take weights and optimizer from a state."""
         self.net.load_state_dict(state.weights)
-        self._optimiser = self._new_optimiser(state.rate)
-        self._optimiser.load_state_dict(state.optimiser)
+        self._optimizer = self._new_optimizer(state.rate)
+        self._optimizer.load_state_dict(state.optimizer)
 
 
 def _plus(total: int, more: int) -> int:

@@ -88,13 +88,15 @@ def boost(
     if not objective.has_curvature and "newton" in (settings.step, settings.split):
         raise TrainingError(f"{objective} has no usable second derivative: use split rule mse and step rule gradient")
     check_labels(train, objective)
-    bound = objective.bind(train, seed=settings.seed, threads=settings.threads)
+    bound = objective.bind(train, random_state=settings.random_state, n_jobs=settings.n_jobs)
     pairs = announced_pairs(bound, train, callbacks)
-    grower = TreeGrower(train, settings.tree, split=settings.split, seed=settings.seed, threads=settings.threads)
+    grower = TreeGrower(
+        train, settings.tree, split=settings.split, random_state=settings.random_state, n_jobs=settings.n_jobs
+    )
     base_score = 0.0 if base is not None else bound.start()
     watched = watched_sets(train, valid, settings)
     scores = {
-        name: np.full(data.n_docs, base_score) if base is None else base.score(data, threads=settings.threads)
+        name: np.full(data.n_docs, base_score) if base is None else base.grouped_scores(data, n_jobs=settings.n_jobs)
         for name, data in {TRAINING: train, **watched}.items()
     }
 
@@ -114,14 +116,14 @@ def boost(
             if data is train:
                 scores[name] = scores[TRAINING]
             else:
-                scores[name] += tree.leaf_value[assign_leaves(tree, data.X, threads=settings.threads)]
+                scores[name] += tree.leaf_value[assign_leaves(tree, data.X, n_jobs=settings.n_jobs)]
 
     def advance(step: int) -> tuple[Tree, ...]:
         observe(step)
         gradients = bound.gradients(scores[TRAINING], step)
         lambdas, rhos = sampled(gradients.lambdas, gradients.rhos, train, settings, step)
         tree = grower.grow(lambdas, rhos, step)
-        leaf = assign_leaves(tree, train.X, threads=settings.threads)
+        leaf = assign_leaves(tree, train.X, n_jobs=settings.n_jobs)
         values = tree.leaf_value
         if settings.tree.monotone is None:
             values = leaf_values(rule, leaf, tree.n_leaves, lambdas, rhos, settings.tree.l2)
@@ -134,8 +136,8 @@ def boost(
 
     for number, (tree,) in enumerate(start):
         observe(number)
-        add(tree, assign_leaves(tree, train.X, threads=settings.threads))
-    watch = Watch(watched, measures, first=next(iter(valid)) if valid else None, threads=settings.threads)
+        add(tree, assign_leaves(tree, train.X, n_jobs=settings.n_jobs))
+    watch = Watch(watched, measures, first=next(iter(valid)) if valid else None, n_jobs=settings.n_jobs)
     done = run_steps(advance, scores, watch, settings, base_score, start, start_curves, callbacks)
     if not done.interrupted:
         # An interrupted step may have left its mark on the scores.
@@ -193,7 +195,7 @@ def sampled_queries(data: RankingData, settings: BoostingSettings, step: int) ->
     """Which queries are in this step's sample; None = all."""
     if settings.queries >= 1.0:
         return None
-    rng = np.random.default_rng([settings.seed, step])
+    rng = np.random.default_rng([settings.random_state, step])
     count = max(1, round(settings.queries * data.n_queries))
     chosen = np.zeros(data.n_queries, dtype=bool)
     chosen[rng.permutation(data.n_queries)[:count]] = True
@@ -221,7 +223,7 @@ def _combiner(
     measure = objective.measure or next(iter(measures), None)
     if measure is None:
         raise TrainingError(f"step rule {settings.step} needs a measure to find weights for, {objective} has none")
-    return Combiner(train, measure, threads=settings.threads)
+    return Combiner(train, measure, n_jobs=settings.n_jobs)
 
 
 def check_labels(train: RankingData, objective: Objective) -> None:

@@ -32,18 +32,18 @@ class Diagnostics:
 
     >>> from gradrank.data.artificial import make_data
     >>> from gradrank.learners import LambdaMART
-    >>> data = make_data(30, n_docs=10, n_features=5, seed=1)
+    >>> data = make_data(30, n_docs=10, n_features=5, random_state=1)
     >>> learner = LambdaMART("Lambda(NDCG)", trees=10, min_docs=5, diagnostics=5).fit(data)
     >>> found = learner.ranker_.training["diagnostics"]
-    >>> found["steps"], sorted(found)[-4:]
-    ([0, 5, 10], ['seed', 'steps', 'top', 'top_labels'])
+    >>> found["steps"], sorted(found)[-3:]
+    ([0, 5, 10], ['steps', 'top', 'top_labels'])
     """
 
     queries: int = 200
     every: int = 10
     top: int = 3
     high: float | None = None
-    seed: int = 0
+    random_state: int = 0
 
     def __post_init__(self) -> None:
         for name in ("queries", "every", "top"):
@@ -64,13 +64,15 @@ class Recorder:
     ) -> None:
         began = time.perf_counter()
         self._settings = settings
-        sample, self._rows = sampled_queries(train, settings.queries, settings.seed)
+        sample, self._rows = sampled_queries(train, settings.queries, settings.random_state)
         self._sample = sample
-        self._shuffle = order_within_queries(np.random.default_rng(settings.seed).random(sample.n_docs), sample.indptr)
+        self._shuffle = order_within_queries(
+            np.random.default_rng(settings.random_state).random(sample.n_docs), sample.indptr
+        )
         self._place = np.arange(sample.n_docs) - np.repeat(sample.indptr[:-1], sample.sizes)
         # The sample is too small for threads to be worth their while.
         single = [part for m in measures for part in (m.parts if isinstance(m, Graded) else (m,))]
-        self._measures = bind_measures(list(dict.fromkeys(single)), sample, threads=1)
+        self._measures = bind_measures(list(dict.fromkeys(single)), sample, n_jobs=1)
         graded = graded_parts(objective)
         self._levels = Levels.of(sample.label(_source(objective)), settings.high)
         self._shares = {str(part): GradientShares(part, sample, self._levels) for part in graded}
@@ -91,7 +93,7 @@ class Recorder:
             return
         began = time.perf_counter()
         own = scores[self._rows]
-        order = rank_from(own, self._sample.indptr, self._shuffle, threads=1).order
+        order = rank_from(own, self._sample.indptr, self._shuffle, n_jobs=1).order
         if self._order is not None:
             # The step just made is the one that was looked at before it.
             whole, top = rank_changes(self._order, order, self._sample.indptr, self._settings.top)
@@ -138,13 +140,13 @@ def _append(curves: dict[str, Any], values: Mapping[str, Any]) -> None:
             curves.setdefault(name, []).append(float(value))
 
 
-def sampled_queries(train: RankingData, count: int, seed: int) -> tuple[RankingData, NDArray[np.int64]]:
+def sampled_queries(train: RankingData, count: int, random_state: int) -> tuple[RankingData, NDArray[np.int64]]:
     """Some queries of two or more documents (all if there are fewer), without features, and their rows."""
     able = np.flatnonzero(train.sizes > 1)
     if len(able) == 0:
         able = np.arange(train.n_queries)
     if len(able) > count:
-        able = np.sort(np.random.default_rng(seed).choice(able, count, replace=False))
+        able = np.sort(np.random.default_rng(random_state).choice(able, count, replace=False))
     bare = replace(train, X=np.empty((train.n_docs, 0), dtype=np.float32), feature_names=(), docid=None, rows=None)
     sizes = train.sizes[able]
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
@@ -185,11 +187,11 @@ class Agreement:
     """
 
     def __init__(self, objective: Tiered, number: int, data: RankingData) -> None:
-        parts = bound_tiers(objective, data, threads=1)
+        parts = bound_tiers(objective, data, n_jobs=1)
         self._first = parts[0]
         self._lower = {
             "tied pairs": parts[number],
-            "all pairs": BoundLambda(objective.tiers[number], data, threads=1),
+            "all pairs": BoundLambda(objective.tiers[number], data, n_jobs=1),
         }
         labels = [data.label(source_of(objective.tiers[tier])) for tier in (0, number)]
         self._judged = ~np.isnan(labels[0]) & ~np.isnan(labels[1])

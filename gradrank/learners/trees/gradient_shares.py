@@ -80,16 +80,16 @@ class GradientShares:
 
     def __init__(self, part: Lambda, data: RankingData, levels: Levels) -> None:
         # Scaling a query's λ's would hide differences between subsets of its pairs; shares do not need it.
-        plain = replace(part, normalise="none")
+        plain = replace(part, normalize="none")
         self._high = (levels.group >= levels.n_low) & (levels.group < len(levels.names))
         highs = levels.names[levels.n_low :]
         self._names = (
             *levels.names[: levels.n_low],
             " and ".join(highs) if len(highs) < 3 else f"{highs[0]} and above",
         )
-        self._among = BoundLambda(plain, data, threads=1, partners=self._high)
+        self._among = BoundLambda(plain, data, n_jobs=1, partners=self._high)
         self._with = [
-            BoundLambda(plain, data, threads=1, partners=self._high | (levels.group == number))
+            BoundLambda(plain, data, n_jobs=1, partners=self._high | (levels.group == number))
             for number in range(levels.n_low)
         ]
 

@@ -49,7 +49,7 @@ class TreeSettings:
     """Added to the denominator of leaf values and split gains."""
     features: float = 1.0
     """Share of the features that each tree may use."""
-    quantised: bool = True
+    quantized: bool = True
     """Search splits on gradients rounded at random to 126 levels, which is faster; leaf values are exact anyway. Not
     with ``features`` below 1 or ``monotone``, where LightGBM cannot."""
     monotone: tuple[int, ...] | None = None
@@ -87,8 +87,8 @@ class TreeGrower:
         settings: TreeSettings,
         *,
         split: Literal["mse", "newton"],
-        seed: int,
-        threads: int | None,
+        random_state: int,
+        n_jobs: int | None,
         share_binning: TreeGrower | None = None,
     ) -> None:
         # Threads that wait for each other by spinning cost a busy machine many times what they save. This is read when
@@ -97,23 +97,23 @@ class TreeGrower:
         import lightgbm
 
         self._split = split
-        self._seed = seed
-        self._threads = threads
+        self._seed = random_state
+        self._threads = n_jobs
         self._settings = settings
         self._gradients: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
         self._ones = np.ones(data.n_docs, dtype=np.float32)
         # Under monotone constraints LightGBM's own leaf values stay, and they shall be exact. On part of the features
         # or of the rows LightGBM's sums of rounded gradients are wrong (its pull request 7397).
         partial = settings.features < 1.0 or any(name in _SAMPLING for name in settings.extra or {})
-        self._quantised = settings.quantised and settings.monotone is None and not partial
+        self._quantized = settings.quantized and settings.monotone is None and not partial
         self._levels = min(_LEVELS, _LARGEST_SUM // data.n_docs)
-        parameters = _parameters(data, settings, split, seed, threads)
+        parameters = _parameters(data, settings, split, random_state, n_jobs)
         parameters |= {
-            "use_quantized_grad": self._quantised,
+            "use_quantized_grad": self._quantized,
             "num_grad_quant_bins": self._levels,
             # Same trees for any number of threads: sums of whole numbers are the same in any order, and LightGBM may
             # go by rows or by columns as it finds quicker; sums of other numbers go by columns, one thread a column.
-            "force_col_wise": not self._quantised,
+            "force_col_wise": not self._quantized,
             **(settings.extra or {}),
         }
         try:
@@ -139,7 +139,7 @@ class TreeGrower:
         hessians = rhos if self._split == "newton" else self._ones
         # LightGBM descends: it takes the gradient of a loss.
         gradients = -lambdas
-        if self._quantised:
+        if self._quantized:
             key = int(np.random.default_rng([self._seed, step]).integers(2**62))
             gradients = rounded_at_random(gradients, self._levels // 2, key, self._threads)
             if self._split == "newton":
@@ -166,8 +166,8 @@ class TreeGrower:
         """
         import lightgbm
 
-        seed = int(np.random.default_rng([self._seed, step]).integers(2**31 - 1))
-        self._booster = lightgbm.Booster({**self._parameters, "seed": seed}, self._dataset)
+        random_state = int(np.random.default_rng([self._seed, step]).integers(2**31 - 1))
+        self._booster = lightgbm.Booster({**self._parameters, "seed": random_state}, self._dataset)
         self._grown = 0
 
     def _stored_gradients(self, _scores: Any, _dataset: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -176,7 +176,7 @@ class TreeGrower:
 
 
 def _parameters(
-    data: RankingData, settings: TreeSettings, split: str, seed: int, threads: int | None
+    data: RankingData, settings: TreeSettings, split: str, random_state: int, n_jobs: int | None
 ) -> dict[str, Any]:
     parameters: dict[str, Any] = {
         "objective": "none",
@@ -192,8 +192,8 @@ def _parameters(
         # We round ourselves: LightGBM's random rounding draws from a state that a resumed run cannot restore.
         "stochastic_rounding": False,
         "deterministic": True,
-        "seed": seed % (2**31 - 1),
-        "num_threads": min(thread_count(threads), max(1, data.X.size // _VALUES_PER_THREAD)),
+        "seed": random_state % (2**31 - 1),
+        "num_threads": min(thread_count(n_jobs), max(1, data.X.size // _VALUES_PER_THREAD)),
         "verbosity": -1,
         "feature_pre_filter": False,
         # We keep scores ourselves.

@@ -25,12 +25,12 @@ from gradrank.models.ranker import Ranker
 from gradrank.models.registry import under_names_of
 from gradrank.models.trees.ensemble import Tree, TreeEnsemble
 from gradrank.models.weighted_sum import WeightedSum
-from gradrank.objectives import Lambda, Objective, Regression, normalised_by_deviation, parse_objective
+from gradrank.objectives import Lambda, Objective, Regression, normalized_by_deviation, parse_objective
 
 Rule = Literal["auto", "newton", "gradient", "optimal", "optimal-leaf"]
 
 # Parameters that may differ when a checkpoint is continued; the base is told apart by its scores.
-_NOT_THE_RUN = ("trees", "threads", "checkpoint", "checkpoint_every", "callbacks", "warm_start", "base", "diagnostics")
+_NOT_THE_RUN = ("trees", "n_jobs", "checkpoint", "checkpoint_every", "callbacks", "warm_start", "base", "diagnostics")
 
 
 class LambdaMART(RankingEstimator):
@@ -52,7 +52,7 @@ class LambdaMART(RankingEstimator):
     changes nothing else.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
     >>> model = LambdaMART("NDCG@5", trees=20, min_docs=5).fit(data["train"], valid=data["vali"])
     >>> model.score(data["test"]) > 0.5
     True
@@ -84,9 +84,9 @@ class LambdaMART(RankingEstimator):
         early_stopping: int | None = None,
         monotone: Sequence[int] | None = None,
         categorical: Sequence[int | str] = (),
-        quantised: bool = True,
-        seed: int = 0,
-        threads: int | None = None,
+        quantized: bool = True,
+        random_state: int = 0,
+        n_jobs: int | None = None,
         train_measure: bool = False,
         warm_start: bool = False,
         checkpoint: str | Path | None = None,
@@ -113,9 +113,9 @@ class LambdaMART(RankingEstimator):
         self.early_stopping = early_stopping
         self.monotone = monotone
         self.categorical = categorical
-        self.quantised = quantised
-        self.seed = seed
-        self.threads = threads
+        self.quantized = quantized
+        self.random_state = random_state
+        self.n_jobs = n_jobs
         self.train_measure = train_measure
         self.warm_start = warm_start
         self.checkpoint = checkpoint
@@ -133,7 +133,7 @@ class LambdaMART(RankingEstimator):
             bare = isinstance(given, str) and not given.strip().lower().startswith("lambda")
             if bare and isinstance(objective, Lambda):
                 objective = Lambda(objective.target)  # the recommended λ's are meant for Newton steps
-            objective = normalised_by_deviation(objective)
+            objective = normalized_by_deviation(objective)
         return objective
 
     def _measure(self) -> AnyMeasure:
@@ -151,8 +151,8 @@ class LambdaMART(RankingEstimator):
             step=step,
             queries=self.queries,
             early_stopping=self.early_stopping,
-            seed=self.seed,
-            threads=self.threads,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
             train_measure=self.train_measure,
             tree=TreeSettings(
                 leaves=self.leaves,
@@ -162,7 +162,7 @@ class LambdaMART(RankingEstimator):
                 min_hessian=self.min_hessian,
                 l2=self.l2,
                 features=self.features,
-                quantised=self.quantised,
+                quantized=self.quantized,
                 monotone=None if self.monotone is None else tuple(self.monotone),
                 categorical=tuple(self.categorical),
                 extra=self.lightgbm,
@@ -176,7 +176,7 @@ class LambdaMART(RankingEstimator):
     def _diagnostics(self) -> Diagnostics | None:
         if isinstance(self.diagnostics, Diagnostics | None):
             return self.diagnostics
-        return Diagnostics(every=self.diagnostics, seed=self.seed)
+        return Diagnostics(every=self.diagnostics, random_state=self.random_state)
 
     def _base(self, train: RankingData) -> Ranker | None:
         """The ranker that training starts from; a name is a feature whose values are the scores."""
@@ -236,7 +236,7 @@ class LambdaMART(RankingEstimator):
         facts = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_THE_RUN}
         facts["objective"], facts["measure"] = str(self._objective()), str(self._measure())
         facts["split"], facts["step"] = settings.split, settings.step
-        facts["base"] = None if base is None else fingerprint(np.asarray(base.score(train)))
+        facts["base"] = None if base is None else fingerprint(np.asarray(base.grouped_scores(train)))
         facts["data"] = [fingerprint(data.X, *data.labels.values()) for data in (train, *valid.values())]
         return facts
 
@@ -248,7 +248,7 @@ class LambdaSMART(LambdaMART):
     base: score(x) = base(x) + trees(x).
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
     >>> model = LambdaSMART("NDCG@5", base="f1", trees=10, min_docs=5).fit(data["train"], valid=data["vali"])
     >>> model.ranker_
     WeightedSum(5 features)
@@ -264,7 +264,7 @@ class MART(LambdaMART):
     """Boosted regression trees: least squares on the label (Friedman 2001), as a ranker.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
     >>> MART(trees=20, min_docs=5).fit(data["train"], valid=data["vali"]).score(data["test"]) > 0.5
     True
     """

@@ -33,7 +33,7 @@ class McRank(LambdaMART):
     (K−1)/K·Σλ/ΣP(1−P) (Friedman's K-class boosting); score(x) = Σ_k P(k | x)·grade_k. ``trees`` counts steps.
 
     >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=10, n_features=5, seed=1)
+    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
     >>> McRank(trees=10, min_docs=5).fit(data["train"], valid=data["vali"]).score(data["test"]) > 0.5
     True
     """
@@ -76,7 +76,7 @@ class McRank(LambdaMART):
         def add(trees: tuple[Tree, ...]) -> None:
             for name, data in sets.items():
                 for k, tree in enumerate(trees):
-                    raw[name][:, k] += tree.leaf_value[assign_leaves(tree, data.X, threads=self.threads)]
+                    raw[name][:, k] += tree.leaf_value[assign_leaves(tree, data.X, n_jobs=self.n_jobs)]
                 scores[name][:] = _softmax(raw[name]) @ grades
 
         def advance(step: int) -> tuple[Tree, ...]:
@@ -86,7 +86,7 @@ class McRank(LambdaMART):
                 p = chances[:, k]
                 lambdas, rhos = sampled((targets[:, k] - p) * counted, p * (1 - p) * counted, train, settings, step)
                 tree = growers[k].grow(lambdas, rhos, step)
-                leaf = assign_leaves(tree, train.X, threads=self.threads)
+                leaf = assign_leaves(tree, train.X, n_jobs=self.n_jobs)
                 values = leaf_values(settings.step, leaf, tree.n_leaves, lambdas, rhos, settings.tree.l2)
                 trees.append(replace(tree, leaf_value=settings.rate * (n_classes - 1) / n_classes * values))
             add(tuple(trees))
@@ -95,7 +95,7 @@ class McRank(LambdaMART):
         start, curves, callbacks = self._start(self._run_facts(settings, train, valid, None), train)
         for trees in start:
             add(trees)
-        watch = Watch(watched, [self._measure()], next(iter(valid)) if valid else None, self.threads)
+        watch = Watch(watched, [self._measure()], next(iter(valid)) if valid else None, self.n_jobs)
         self.boosted_ = run_steps(advance, scores, watch, settings, 0.0, start, curves, callbacks)
         facts = training_facts(self, train, "Classification", str(self._measure()), self.boosted_)
         chosen = self.boosted_.steps[: self.boosted_.best]
@@ -104,7 +104,12 @@ class McRank(LambdaMART):
 
     def _grower(self, train: RankingData, settings: Any, share: TreeGrower | None = None) -> TreeGrower:
         return TreeGrower(
-            train, settings.tree, split=settings.split, seed=self.seed, threads=self.threads, share_binning=share
+            train,
+            settings.tree,
+            split=settings.split,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            share_binning=share,
         )
 
 

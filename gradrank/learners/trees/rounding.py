@@ -25,7 +25,7 @@ def _round_at_random(start, stop, values, scale, levels, key, out):  # type: ign
 
 
 def rounded_at_random(
-    values: NDArray[np.float32], levels: int, key: int, threads: int | None = None
+    values: NDArray[np.float32], levels: int, key: int, n_jobs: int | None = None
 ) -> NDArray[np.float32]:
     """Multiples of the largest absolute value ÷ ``levels``: each value goes up or down by chance, true on average.
 
@@ -41,5 +41,5 @@ def rounded_at_random(
         def work(first: int, end: int) -> None:
             _round_at_random(int(edges[first]), int(edges[end]), values, scale, np.float32(levels), key, out)
 
-        for_query_blocks(work, edges, threads)
+        for_query_blocks(work, edges, n_jobs)
     return out

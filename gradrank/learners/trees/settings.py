@@ -27,8 +27,8 @@ class BoostingSettings:
     """Share of the queries that each tree sees."""
     early_stopping: int | None = None
     """Stop after so many trees without a new best on the validation data; None = train them all, then choose."""
-    seed: int = 0
-    threads: int | None = None
+    random_state: int = 0
+    n_jobs: int | None = None
     train_measure: bool = False
     """Record the measure on the training data as well."""
 

@@ -35,7 +35,7 @@ class ModuleRanker(Ranker):
 
     >>> module = torch.nn.Linear(2, 1)
     >>> ranker = ModuleRanker(module, feature_names=["bm25", "age"])
-    >>> ranker.score([[0.0, 0.0]]).tolist() == [module.bias.item()]
+    >>> ranker.predict([[0.0, 0.0]]).tolist() == [module.bias.item()]
     True
     """
 
@@ -55,7 +55,7 @@ class ModuleRanker(Ranker):
         if len(self.scaling.mean) != self.n_features:
             raise ModelError(f"scaling is for {len(self.scaling.mean)} features, {self.n_features} are named")
 
-    def _score(self, X: Matrix, threads: int | None) -> NDArray[np.float64]:
+    def _score(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
         was_training = self.module.training
         self.module.eval()
         device = next((value.device for value in self.module.parameters()), torch.device("cpu"))
@@ -73,7 +73,7 @@ class ModuleRanker(Ranker):
 
         try:
             with one_thread():
-                for_query_blocks(work, edges, threads)
+                for_query_blocks(work, edges, n_jobs)
         finally:
             self.module.train(was_training)
         return out

@@ -37,7 +37,7 @@ class NetRanker(WeightVector, Ranker):
     >>> net = NetRanker([([[1.0, -1.0], [0.5, 0.5]], [0.0, 0.0]), ([[2.0, 1.0]], [0.1])], activation="relu")
     >>> net
     NetRanker(2 features, 2 hidden nodes)
-    >>> net.score([[3.0, 1.0], [0.0, 1.0]]).tolist()
+    >>> net.predict([[3.0, 1.0], [0.0, 1.0]]).tolist()
     [6.1, 0.6]
     """
 
@@ -85,7 +85,7 @@ class NetRanker(WeightVector, Ranker):
             training=self.training,
         )
 
-    def _score(self, X: Matrix, threads: int | None) -> NDArray[np.float64]:
+    def _score(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
         sizes, weights = self._flat()
         out = np.empty(len(X), dtype=np.float64)
         edges = np.append(np.arange(0, len(X), _ROWS_PER_BLOCK), len(X))
@@ -98,7 +98,7 @@ class NetRanker(WeightVector, Ranker):
                 self.activation == "tanh", np.empty((2, sizes.max())), out[rows],
             )  # fmt: skip
 
-        for_query_blocks(work, edges, threads)
+        for_query_blocks(work, edges, n_jobs)
         return out
 
     def _flat(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

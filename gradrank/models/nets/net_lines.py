@@ -127,7 +127,7 @@ def _layer(inputs: Any, weight: Any, bias: Any, out: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def tanh_of_all(values: Any, work: Any) -> None:
-    """Replace each number by its tanh, to 4e-16, in loops that vectorise: several times as fast as ``np.tanh``.
+    """Replace each number by its tanh, to 4e-16, in loops that vectorize: several times as fast as ``np.tanh``.
 
     tanh(x) = 1 − 2 / (exp(2x) + 1), exp by a Taylor series of degree 12 after the reduction above.
     """

@@ -32,9 +32,9 @@ class TreeEnsemble(Ranker):
 
     >>> stump = Tree.numerical(split_feature=[0], threshold=[0.5], left=[-1], right=[-2], leaf_value=[1.0, 2.0])
     >>> model = TreeEnsemble([stump, stump], feature_names=["a"])
-    >>> model.score([[0.5], [0.6]]).tolist()
+    >>> model.predict([[0.5], [0.6]]).tolist()
     [2.0, 4.0]
-    >>> model.truncate(1).score([[0.6]]).tolist()
+    >>> model.truncate(1).predict([[0.6]]).tolist()
     [2.0]
     """
 
@@ -95,9 +95,9 @@ class TreeEnsemble(Ranker):
         return float(_BLOCK_NODE_COST * n_nodes / (_WALK_STEP_COST * steps)) if steps else 1.0
 
     # ------------------------------------------------------------------ scoring
-    def _score(self, X: Matrix, threads: int | None) -> NDArray[np.float64]:
+    def _score(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
         if len(X) > self._worth_walking:
-            return self.scorer.score(X, threads)
+            return self.scorer.score(X, n_jobs)
         out = np.empty(len(X), dtype=np.float64)
         self.arrays.walk_sum(read_only(np.ascontiguousarray(X)), self._base_score, out)
         return out
@@ -109,7 +109,7 @@ class TreeEnsemble(Ranker):
         self.arrays.walk_sum(read_only(np.ascontiguousarray(matrix)), self._base_score, out)
         return out
 
-    def predict_leaf(self, X: Any, *, threads: int | None = None) -> NDArray[np.int32]:
+    def predict_leaf(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.int32]:
         """The number of the leaf that each document reaches in each tree, documents × trees."""
         matrix = feature_matrix(X, self.feature_names)
         out = np.empty((len(matrix), self.n_trees), dtype=np.int32)
@@ -119,7 +119,7 @@ class TreeEnsemble(Ranker):
             rows = slice(edges[first], edges[end])
             arrays.walk_leaves(read_only(np.ascontiguousarray(matrix[rows])), out[rows])
 
-        for_query_blocks(work, edges, threads)
+        for_query_blocks(work, edges, n_jobs)
         return out
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
@@ -240,7 +240,7 @@ def _block_edges(n_docs: int) -> NDArray[np.int64]:
     return np.append(np.arange(0, n_docs, DOCUMENTS_PER_BLOCK), n_docs)
 
 
-def assign_leaves(tree: Tree, X: NDArray[Any], *, threads: int | None = None) -> NDArray[np.int32]:
+def assign_leaves(tree: Tree, X: NDArray[Any], *, n_jobs: int | None = None) -> NDArray[np.int32]:
     """The leaf of one tree that each row of a float32 or float64 matrix reaches.
 
     A tree whose leaf values are the leaves' numbers scores each row with its leaf. Column-major matrices are read
@@ -251,4 +251,4 @@ def assign_leaves(tree: Tree, X: NDArray[Any], *, threads: int | None = None) ->
     [0, 1]
     """
     numbered = replace(tree, leaf_value=np.arange(tree.n_leaves, dtype=np.float64))
-    return QuickScorer.of(TreeArrays.of([numbered])).score(X, threads).astype(np.int32)
+    return QuickScorer.of(TreeArrays.of([numbered])).score(X, n_jobs).astype(np.int32)

@@ -19,7 +19,7 @@ class ExpectedGrade(Ranker):
 
     >>> from gradrank.models.trees.ensemble import Tree
     >>> even = [TreeEnsemble([Tree.of(leaf_value=[0.0])], feature_names=["a"]) for _ in range(2)]
-    >>> ExpectedGrade(even, grades=[0, 3]).score([[1.0]]).tolist()
+    >>> ExpectedGrade(even, grades=[0, 3]).predict([[1.0]]).tolist()
     [1.5]
     """
 
@@ -57,16 +57,16 @@ class ExpectedGrade(Ranker):
         facts = {"objective": parsed.objective, "source": "lightgbm"} if training is None else training
         return cls(ensembles, grades, training=facts)
 
-    def probabilities(self, X: Any, *, threads: int | None = None) -> NDArray[np.float64]:
+    def probabilities(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """P(k | x), documents × classes."""
-        raw = np.column_stack([ensemble.score(X, threads=threads) for ensemble in self.ensembles])
+        raw = np.column_stack([ensemble.predict(X, n_jobs=n_jobs) for ensemble in self.ensembles])
         raw -= raw.max(axis=1, keepdims=True)
         np.exp(raw, out=raw)
         return np.asarray(raw / raw.sum(axis=1, keepdims=True))
 
-    def _score(self, X: Matrix, threads: int | None) -> NDArray[np.float64]:
+    def _score(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
         # Summed class by class: a matrix product may round differently for other numbers of rows.
-        chances = self.probabilities(X, threads=threads)
+        chances = self.probabilities(X, n_jobs=n_jobs)
         total = np.zeros(len(X), dtype=np.float64)
         for k, grade in enumerate(self.grades):
             total += chances[:, k] * grade

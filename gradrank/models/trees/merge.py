@@ -20,7 +20,7 @@ def merged(ranker: Ranker) -> Ranker:
     >>> stump = Tree.numerical(split_feature=[0], threshold=[0.5], left=[-1], right=[-2], leaf_value=[1.0, 2.0])
     >>> model = TreeEnsemble([stump], feature_names=["a"])
     >>> both = merged(WeightedSum([(1.0, model), (0.5, model)]))
-    >>> type(both).__name__, both.score([[1.0]]).tolist()
+    >>> type(both).__name__, both.predict([[1.0]]).tolist()
     ('TreeEnsemble', [3.0])
     """
     if not isinstance(ranker, WeightedSum):

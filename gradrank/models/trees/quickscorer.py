@@ -3,7 +3,7 @@
 Each tree has a mask with one bit a leaf, all set. A node whose test fails (the document goes right) clears the
 bits of the leaves on its left; in the end the lowest set bit is the leaf the document reaches. Nodes of all trees
 are grouped by feature and sorted by threshold, so that those that fail for a value come first, and 64 documents go
-side by side in one vectorised loop.
+side by side in one vectorized loop.
 
 How the general case is brought to this one loop:
 
@@ -44,7 +44,7 @@ from gradrank.models.trees.tree import (
 from gradrank.runtime.kernels import njit
 from gradrank.runtime.threads import for_query_blocks
 
-# LLVM vectorises the inner loop over a constant number of documents; 64 measured best.
+# LLVM vectorizes the inner loop over a constant number of documents; 64 measured best.
 DOCUMENTS_PER_BLOCK = 64
 # Masks of one group of pieces and one block of documents: 48 KB.
 PIECES_PER_GROUP = 192
@@ -129,7 +129,7 @@ class QuickScorer:
             cat_words=trees.cat_words,
         )
 
-    def score(self, X: NDArray[Any], threads: int | None = None) -> NDArray[np.float64]:
+    def score(self, X: NDArray[Any], n_jobs: int | None = None) -> NDArray[np.float64]:
         """Scores of the rows of a float32 or float64 matrix, row- or column-major, on several threads."""
         out = np.empty(len(X), dtype=np.float64)
         edges = np.append(np.arange(0, len(X), DOCUMENTS_PER_BLOCK), len(X))
@@ -143,7 +143,7 @@ class QuickScorer:
                 self._score_rows(np.ascontiguousarray(X[start:stop]), 0, stop - start, out[start:stop])
 
         # Work is cut as if documents were as many as they are costly: large models use threads for fewer documents.
-        for_query_blocks(work, edges * max(1, len(self.keep) // _NODES_PER_COST_UNIT), threads)
+        for_query_blocks(work, edges * max(1, len(self.keep) // _NODES_PER_COST_UNIT), n_jobs)
         return out
 
     def _score_rows(self, X: NDArray[Any], start: int, stop: int, out: NDArray[np.float64]) -> None:
@@ -302,7 +302,7 @@ def _score(
     """Scores of the rows start…stop; ``largest`` and ``total`` are scratch arrays."""
     n_columns = len(columns)
     n_pieces = len(leaf_value)
-    # Made here, not passed in: LLVM then knows that they do not overlap with anything, and vectorises without a check.
+    # Made here, not passed in: LLVM then knows that they do not overlap with anything, and vectorizes without a check.
     values = np.empty((n_columns, DOCUMENTS_PER_BLOCK), X.dtype)
     masks = np.empty((PIECES_PER_GROUP + 1, DOCUMENTS_PER_BLOCK), np.uint32)
     isolated = masks[PIECES_PER_GROUP]
@@ -313,7 +313,7 @@ def _score(
         for c in range(n_columns):
             feature = columns[c, 0]
             for d in range(size):
-                # Unsigned: Numba's check for negative indices would keep LLVM from vectorising the copy.
+                # Unsigned: Numba's check for negative indices would keep LLVM from vectorizing the copy.
                 values[c, d] = X[np.uint64(first) + np.uint64(d), feature]
             for d in range(size, DOCUMENTS_PER_BLOCK):
                 values[c, d] = values[c, 0]

@@ -20,7 +20,7 @@ from gradrank.objectives.kernels.lambda_kernel import NORM_DEVIATION, NORM_LOG
 from gradrank.ranking import order_list
 from gradrank.runtime.kernels import njit
 
-# Which pairs act: all, those in the wrong order, rank neighbours, a document with the one at its ideal place, a
+# Which pairs act: all, those in the wrong order, rank neighbors, a document with the one at its ideal place, a
 # document with the one whose swap changes most.
 ALL, MISRANKED, NEIGHBOURS, IDEAL, BEST = range(5)
 # What a pair weighs: |ΔM|, |ΔM| with a lower bound, 1.
@@ -154,7 +154,7 @@ def _force(kind, o, misranked, slope, shift, margin):  # type: ignore[no-untyped
 @njit(cache=True, nogil=True)
 def construction_block(  # type: ignore[no-untyped-def]
     first, end, indptr, scores, layout, run_end, limit, shuffle, gain, weight, norm, depth, active, query_weight,
-    option, select, weigh, force, slope, shift, floor, margin, reach, normalise, lambdas_out, rhos_out, pairs,
+    option, select, weigh, force, slope, shift, floor, margin, reach, normalize, lambdas_out, rhos_out, pairs,
     position, average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref,
 ):  # fmt: skip
     """λ and ρ of the queries first…end; the last arguments are one of lambda_kernel.FAMILIES."""
@@ -234,9 +234,9 @@ def construction_block(  # type: ignore[no-untyped-def]
                 total += pull
                 pairs[q] += pull != 0.0
         scale = query_weight[q]
-        if normalise == NORM_LOG and total > 0.0:
+        if normalize == NORM_LOG and total > 0.0:
             scale *= np.log2(1.0 + 2.0 * total) / (2.0 * total)
-        elif normalise == NORM_DEVIATION:
+        elif normalize == NORM_DEVIATION:
             squares = 0.0
             for i in range(n):
                 squares += lambdas[i] * lambdas[i]

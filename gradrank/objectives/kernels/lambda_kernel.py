@@ -1,7 +1,7 @@
 """The loop over pairs, for any measure and any pair cost.
 
 A row at a time: the measure fills one document's swap deltas against all worse documents into a scratch row, then the
-cost turns the row into forces. Both switch outside the inner loops, which therefore vectorise. Which family of
+cost turns the row into forces. Both switch outside the inner loops, which therefore vectorize. Which family of
 measures it is decides the kernel's types, so that only that family's code is compiled. Documents are laid out by
 descending gain (within the classes of documents that may be paired), so that the worse partners of document i are one
 contiguous run, run_end[i]…limit[i], and the loops have no branch.
@@ -126,7 +126,7 @@ def lambda_scratch(longest: int) -> tuple[NDArray[Any], ...]:
 @njit(cache=True, nogil=True, fastmath=_SUM_IN_ANY_ORDER, error_model="numpy")
 def lambda_block(  # type: ignore[no-untyped-def]
     first, end, indptr, scores, layout, run_end, limit, shuffle, gain, weight, norm, depth, active, query_weight,
-    option, slope, shift, misranked, truncation, normalise, gap_scaled, count, ranks, lambdas_out, rhos_out, pairs,
+    option, slope, shift, misranked, truncation, normalize, gap_scaled, count, ranks, lambdas_out, rhos_out, pairs,
     score, shuffled, order, rank, standing, powers, lambdas, before, rhos, exact, fast, rough, count_above, taken,
     merged, position, average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref, ranknet, sigmoid,
     printed,
@@ -172,14 +172,14 @@ def lambda_block(  # type: ignore[no-untyped-def]
             if len(ranks):
                 for i in range(n):
                     ranks[layout[start + i]] = rank[i]
-        centre = 0.5 * (low_score + high_score)
+        center = 0.5 * (low_score + high_score)
         # Documents that join no pair come last.
         joined = n
         while limit[start + joined - 1] == 0:
             joined -= 1
         for i in range(joined):
-            standing[i] = score[i] - centre
-            exponent = slope * (score[i] - centre)
+            standing[i] = score[i] - center
+            exponent = slope * (score[i] - center)
             if exponent > _LARGEST_EXPONENT:
                 exponent = _LARGEST_EXPONENT
             elif exponent < -_LARGEST_EXPONENT:
@@ -251,12 +251,12 @@ def lambda_block(  # type: ignore[no-untyped-def]
             if count:
                 pairs[q] += _changed(low, high, lambdas, before)
         scale = query_weight[q] * slope
-        if normalise == NORM_LOG:
+        if normalize == NORM_LOG:
             # The sum of all λ's absolute parts is twice the sum over pairs.
             both = 2.0 * total * slope
             if both > 0.0:
                 scale *= np.log2(1.0 + both) / both
-        elif normalise == NORM_DEVIATION:
+        elif normalize == NORM_DEVIATION:
             squares = 0.0
             for i in range(joined):
                 squares += np.float64(lambdas[i]) * np.float64(lambdas[i])

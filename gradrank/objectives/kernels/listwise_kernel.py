@@ -118,7 +118,7 @@ def exact_list(k, z, chances, want_loss, ratio, best, sums, work, shares, bends)
 
 @njit(cache=True, nogil=True)
 def _narrow_list(k, z, most, chances, want_loss, sums, work, shares, bends):  # type: ignore[no-untyped-def]
-    """exact_list for scores whose powers have a common scale, in about 2^k steps that vectorise.
+    """exact_list for scores whose powers have a common scale, in about 2^k steps that vectorize.
 
     sums[S] = Σ_{i∈S} e^{z_i − most} doubles with each document. Σ over the sets that contain i of p/sums and of p/sums²
     comes from folding: the upper half are the sets with the last document; adding it to the lower half forgets that

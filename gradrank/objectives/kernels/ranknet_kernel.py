@@ -63,11 +63,11 @@ def ranknet_block(  # type: ignore[no-untyped-def]
             exponent[i] = sigma * scores[layout[start + i]]
             least = min(least, exponent[i])
             most = max(most, exponent[i])
-        centre = 0.5 * (least + most)
-        wide = most - centre > _HALF_RANGE
+        center = 0.5 * (least + most)
+        wide = most - center > _HALF_RANGE
         for i in range(n):
             if not wide:
-                powers[i] = np.exp(exponent[i] - centre)
+                powers[i] = np.exp(exponent[i] - center)
             lambdas[i] = 0.0
             rhos[i] = 0.0
         for i in range(n):

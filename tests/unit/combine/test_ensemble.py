@@ -18,7 +18,7 @@ from gradrank.models.linear import LinearRanker
 from gradrank.models.registry import load_ranker
 from gradrank.models.trees.ensemble import TreeEnsemble
 
-DATA = make_data(60, n_docs=12, n_features=6, seed=3)
+DATA = make_data(60, n_docs=12, n_features=6, random_state=3)
 COLUMNS = [DATA.X[:, k].astype(float) for k in range(4)]
 
 
@@ -66,8 +66,8 @@ def test_one_model_from_several(tmp_path: Path) -> None:
     both = combine_rankers(rankers, DATA, NDCG(5))
     both.save(tmp_path / "sum.json")
     loaded = load_ranker(tmp_path / "sum.json")
-    np.testing.assert_array_equal(loaded.score(DATA), both.score(DATA))
-    assert both.training["values"]["NDCG@5"] == NDCG(5).mean(both.score(DATA), DATA)
+    np.testing.assert_array_equal(loaded.predict(DATA), both.predict(DATA))
+    assert both.training["values"]["NDCG@5"] == NDCG(5).mean(both.predict(DATA), DATA)
 
 
 def test_given_weights() -> None:
@@ -79,19 +79,19 @@ def test_given_weights() -> None:
 
 
 def test_refitted_trees_never_get_worse_and_end_where_no_weight_helps() -> None:
-    data = make_splits(40, n_docs=12, n_features=6, seed=1)["train"]
+    data = make_splits(40, n_docs=12, n_features=6, random_state=1)["train"]
     model = LambdaMART("NDCG@5", trees=6, leaves=4, min_docs=5, rate=0.3).fit(data).ranker_
     assert isinstance(model, TreeEnsemble)
     refit = refit_weights(model, data, NDCG(5), least=0.0)
-    assert refit.values[0] == NDCG(5).mean(model.score(data), data)
+    assert refit.values[0] == NDCG(5).mean(model.predict(data), data)
     assert all(later > earlier for earlier, later in pairwise(refit.values))
-    assert refit.values[-1] == NDCG(5).mean(refit.ensemble.score(data), data)
+    assert refit.values[-1] == NDCG(5).mean(refit.ensemble.predict(data), data)
     assert refit.values[-1] > refit.values[0]
     for k, factor in product(range(model.n_trees), (0.0, 0.5, 0.9, 1.1, 2.0, 10.0)):
         weights = np.array(refit.weights)
         weights[k] *= factor
         other = TreeEnsemble(model.trees, model.feature_names, weights=weights, base_score=model.base_score)
-        assert NDCG(5).mean(other.score(data), data) <= refit.values[-1] + 1e-9
+        assert NDCG(5).mean(other.predict(data), data) <= refit.values[-1] + 1e-9
     assert len(refit_weights(model, data, NDCG(5), rounds=1).values) == 2
 
 

@@ -271,7 +271,7 @@ def test_the_number_of_threads_changes_nothing() -> None:
     n = 30_000
     data = RankingData.from_arrays(np.zeros((n, 1)), rng.integers(0, 5, n), group=[30] * (n // 30))
     one, two = rng.normal(size=n), rng.normal(size=n)
-    single, several = (optimal_combination(one, two, data, NDCG(5), threads=threads) for threads in (1, 3))
+    single, several = (optimal_combination(one, two, data, NDCG(5), n_jobs=n_jobs) for n_jobs in (1, 3))
     assert single.alpha == several.alpha
     np.testing.assert_array_equal(single.curve.values, several.curve.values)
 

@@ -35,7 +35,7 @@ def same(a: RankingData, b: RankingData) -> bool:
 
 
 def test_grades_are_the_cut_polynomial_worked_out_term_by_term() -> None:
-    data, truth = make_data(2, **SMALL, seed=5), make_truth(10, seed=5)
+    data, truth = make_data(2, **SMALL, random_state=5), make_truth(10, random_state=5)
     polynomial = truth.relevance
     for row in range(data.n_docs):
         x = [float(value) for value in data.X[row]]
@@ -44,13 +44,13 @@ def test_grades_are_the_cut_polynomial_worked_out_term_by_term() -> None:
         value += sum(
             w * x[i] * x[j] * x[k] for w, (i, j, k) in zip(polynomial.triple_weights, polynomial.triples, strict=True)
         )
-        standardised = (value - truth.mean) / truth.deviation
-        assert truth.standardised(data.X[row : row + 1])[0] == pytest.approx(standardised, abs=1e-12)
-        assert data.label()[row] == sum(standardised > cut for cut in truth.cuts)
+        standardized = (value - truth.mean) / truth.deviation
+        assert truth.standardized(data.X[row : row + 1])[0] == pytest.approx(standardized, abs=1e-12)
+        assert data.label()[row] == sum(standardized > cut for cut in truth.cuts)
 
 
 def test_monomials_have_distinct_features_and_weights_span_the_unit_interval() -> None:
-    polynomial = make_truth(10, seed=2).relevance
+    polynomial = make_truth(10, random_state=2).relevance
     assert all(len(set(term)) == len(term) for term in [*polynomial.pairs.tolist(), *polynomial.triples.tolist()])
     for weights in (polynomial.linear, polynomial.pair_weights, polynomial.triple_weights):
         assert np.abs(weights).max() <= 1
@@ -85,9 +85,9 @@ def test_noise_moves_labels_and_second_graders_disagree() -> None:
 
 def test_the_same_seed_gives_the_same_data_for_any_number_of_threads() -> None:
     options = {"n_docs": (5, 30), "n_features": 10, "clicks": True, "second_graders": 0.4, "noise": 0.2}
-    one = make_data(700, **options, threads=1)  # type: ignore[arg-type]
-    assert same(one, make_data(700, **options, threads=2))  # type: ignore[arg-type]
-    assert not same(one, make_data(700, **options, seed=1))  # type: ignore[arg-type]
+    one = make_data(700, **options, n_jobs=1)  # type: ignore[arg-type]
+    assert same(one, make_data(700, **options, n_jobs=2))  # type: ignore[arg-type]
+    assert not same(one, make_data(700, **options, random_state=1))  # type: ignore[arg-type]
 
 
 def test_a_longer_data_set_begins_with_the_shorter_one() -> None:
@@ -101,7 +101,7 @@ def test_list_lengths_fill_the_range() -> None:
 
 
 def test_splits_share_the_truth_but_no_query() -> None:
-    splits = make_splits(600, **SMALL, seed=4)  # type: ignore[arg-type]
+    splits = make_splits(600, **SMALL, random_state=4)  # type: ignore[arg-type]
     assert [data.n_queries for data in splits.values()] == [600, 300, 600]
     names = [set(data.qid) for data in splits.values()]
     assert len(names[0] | names[1] | names[2]) == 1500
@@ -118,10 +118,10 @@ def test_splits_share_the_truth_but_no_query() -> None:
 
 def test_domain_shift_is_the_share_of_the_truth_that_changes() -> None:
     X = make_data(300, n_docs=50, n_features=50).X
-    base = make_truth(seed=7).standardised(X)
+    base = make_truth(random_state=7).standardized(X)
     previous = 1.0
     for shift in (0.25, 0.5, 1.0):
-        shifted = correlation(base, make_truth(seed=7, domain_shift=shift).standardised(X))
+        shifted = correlation(base, make_truth(random_state=7, domain_shift=shift).standardized(X))
         # One truth's terms differ in weight, so the correlation only scatters around 1 − shift.
         assert shifted == pytest.approx(1 - shift, abs=0.25)
         assert shifted < previous
@@ -132,7 +132,7 @@ def test_domains_share_features_and_differ_from_each_other() -> None:
     domains = ((0, 1), (0.4, 1), (0.4, 2))
     data = [make_data(200, **SMALL, domain_shift=shift, domain=domain) for shift, domain in domains]
     assert len({one.feature_names for one in data}) == 1
-    truths = [make_truth(10, domain_shift=shift, domain=domain).standardised(data[0].X) for shift, domain in domains]
+    truths = [make_truth(10, domain_shift=shift, domain=domain).standardized(data[0].X) for shift, domain in domains]
     assert correlation(truths[0], truths[1]) < 0.95
     assert correlation(truths[1], truths[2]) < 0.95
     assert_allclose([(one.label() == 0).mean() for one in data], WEB_CUTS[0], atol=0.05)
@@ -197,7 +197,7 @@ def test_grades_by_given_quantiles() -> None:
         ({"noise": -0.1}, "noise is -0.1, expected a number of 0 or more"),
         ({"second_graders": -1.0}, "second_graders is -1.0"),
         ({"domain_shift": 1.5}, "domain_shift is 1.5, expected a number from 0 to 1"),
-        ({"seed": -1}, "seed is -1, expected 0 or more"),
+        ({"random_state": -1}, "random_state is -1, expected 0 or more"),
         ({"domain": -1, "domain_shift": 0.5}, "domain is -1"),
     ],
 )

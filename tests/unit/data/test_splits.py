@@ -41,12 +41,12 @@ sizes_of_queries = st.lists(st.integers(1, 4), min_size=2, max_size=12)
 
 @settings(max_examples=40)
 @given(sizes_of_queries, st.data(), st.integers(0, 100))
-def test_every_query_is_tested_once_and_trained_on_otherwise(sizes, draw, seed):
+def test_every_query_is_tested_once_and_trained_on_otherwise(sizes, draw, random_state):
     data = make(sizes)
     k = draw.draw(st.integers(2, len(sizes)))
     whole = rows_by_query(data)
     tested: list[str] = []
-    for train, test in k_folds(data, k, seed):
+    for train, test in k_folds(data, k, random_state):
         assert rows_by_query(train) | rows_by_query(test) == whole
         assert not set(train.qid) & set(test.qid)
         tested += list(test.qid)
@@ -56,9 +56,9 @@ def test_every_query_is_tested_once_and_trained_on_otherwise(sizes, draw, seed):
 
 @settings(max_examples=40)
 @given(sizes_of_queries, st.integers(0, 100))
-def test_shares_of_one_cover_all_queries_once(sizes, seed):
+def test_shares_of_one_cover_all_queries_once(sizes, random_state):
     data = make(sizes)
-    parts = split_queries(data, [0.5, 0.5], seed)
+    parts = split_queries(data, [0.5, 0.5], random_state)
     assert sorted(qid for part in parts for qid in part.qid) == sorted(data.qid)
     assert rows_by_query(parts[0]) | rows_by_query(parts[1]) == rows_by_query(data)
 
@@ -73,17 +73,17 @@ def test_sizes_of_shares():
 
 def test_seed_decides():
     data = make([1] * 30)
-    first, again, other = (list(sample_queries(data, 10, seed).qid) for seed in (1, 1, 2))
+    first, again, other = (list(sample_queries(data, 10, random_state).qid) for random_state in (1, 1, 2))
     assert first == again
     assert first != other
-    folds = [[list(test.qid) for _, test in k_folds(data, 3, seed)] for seed in (1, 1, 2)]
+    folds = [[list(test.qid) for _, test in k_folds(data, 3, random_state)] for random_state in (1, 1, 2)]
     assert folds[0] == folds[1]
     assert folds[0] != folds[2]
 
 
 def test_sample_keeps_order_and_counts():
     data = make([2, 1, 3, 1, 2, 1, 1, 1, 1, 1])
-    sample = sample_queries(data, 0.35, seed=3)
+    sample = sample_queries(data, 0.35, random_state=3)
     assert sample.n_queries == 4  # 3.5 rounds to even
     numbers = [int(qid[1:]) for qid in sample.qid]
     assert numbers == sorted(numbers)

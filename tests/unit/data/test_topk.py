@@ -31,10 +31,10 @@ grades = st.lists(st.sampled_from([0.0, 1.0, 2.0, np.nan]), min_size=1, max_size
 
 
 @given(st.lists(grades, min_size=1, max_size=4), st.integers(1, 6), st.integers(0, 5))
-def test_top_k_respects_the_grades(queries: list[list[float]], k: int, seed: int) -> None:
+def test_top_k_respects_the_grades(queries: list[list[float]], k: int, random_state: int) -> None:
     labels = np.array(list(itertools.chain(*queries)), dtype=np.float32)
     indptr = np.concatenate(([0], np.cumsum([len(query) for query in queries])))
-    truth = top_k_labels(labels, indptr, k, seed)
+    truth = top_k_labels(labels, indptr, k, random_state)
     assert np.array_equal(np.isnan(truth), np.isnan(labels))
     for start, end in itertools.pairwise(indptr):
         known = ~np.isnan(labels[start:end])
@@ -50,13 +50,13 @@ def test_top_k_respects_the_grades(queries: list[list[float]], k: int, seed: int
 
 def test_order_among_equal_grades_is_random_but_seeded() -> None:
     labels, indptr = np.zeros(200, dtype=np.float32), np.array([0, 200])
-    first = top_k_labels(labels, indptr, 10, seed=1)
-    assert np.array_equal(first, top_k_labels(labels, indptr, 10, seed=1))
-    assert not np.array_equal(first, top_k_labels(labels, indptr, 10, seed=2))
+    first = top_k_labels(labels, indptr, 10, random_state=1)
+    assert np.array_equal(first, top_k_labels(labels, indptr, 10, random_state=1))
+    assert not np.array_equal(first, top_k_labels(labels, indptr, 10, random_state=2))
 
 
 def test_a_perfect_ranking_has_kappa_ndcg_1() -> None:
-    data = with_top_k(RankingData.from_arrays(np.zeros((6, 1)), [0, 2, 1, 0, 2, 0], qid=[1] * 6), k=4, seed=3)
+    data = with_top_k(RankingData.from_arrays(np.zeros((6, 1)), [0, 2, 1, 0, 2, 0], qid=[1] * 6), k=4, random_state=3)
     truth = data.label("topk")
     assert parse_measure("KappaNDCG(label=topk)@4").mean(truth.astype(float), data) == pytest.approx(1.0)
     assert parse_measure("KappaERR(label=topk)").mean(-truth.astype(float), data) < 0.5
@@ -90,14 +90,14 @@ def test_total_order() -> None:
 @given(st.permutations(range(7)), st.integers(1, 7), st.randoms())
 def test_preferences_of_a_total_order_give_the_order(order: list[int], k: int, random: object) -> None:
     pairs = list(itertools.combinations(order, 2))
-    # Neighbours alone tell everything, given that preferences are transitive.
-    neighbours = list(itertools.pairwise(order))
+    # Neighbors alone tell everything, given that preferences are transitive.
+    neighbors = list(itertools.pairwise(order))
     random.shuffle(pairs)  # type: ignore[attr-defined]
     expected = np.zeros(7)
     for place, document in enumerate(order[:k]):
         expected[document] = k - place
     assert np.array_equal(top_k_of_preferences(7, pairs, k), expected)
-    assert np.array_equal(top_k_of_preferences(7, neighbours, k), expected)
+    assert np.array_equal(top_k_of_preferences(7, neighbors, k), expected)
 
 
 def test_preferences_in_a_circle_cancel_out() -> None:
@@ -131,7 +131,7 @@ def test_preference_files(tmp_path: Path) -> None:
 
 def test_letor_form_keeps_position_labels(tmp_path: Path) -> None:
     graded = RankingData.from_arrays(np.eye(4), [1, 0, 2, 1], qid=["q"] * 4)
-    truth = graded.with_label("label", top_k_labels(graded.label(), graded.indptr, 3, seed=5))
+    truth = graded.with_label("label", top_k_labels(graded.label(), graded.indptr, 3, random_state=5))
     write_letor(truth, tmp_path / "truth.txt")
     assert np.array_equal(read_letor(tmp_path / "truth.txt").label(), truth.label())
 

@@ -77,7 +77,7 @@ def test_pairs_without_a_value_are_left_out_of_everything() -> None:
     assert row.mean == pytest.approx(0.35)
 
 
-@pytest.mark.parametrize("test", ["t", "randomisation", "bootstrap"])
+@pytest.mark.parametrize("test", ["t", "randomization", "bootstrap"])
 def test_means_and_difference_agree_under_weights(test) -> None:
     weights = np.array([1.0, 2, 0, 4, 3])
     values = evaluation({"old": {MRR: OLD}, "new": {MRR: NEW}}, weights)

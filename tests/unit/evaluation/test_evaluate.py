@@ -77,7 +77,7 @@ def test_graded_measures_are_reported_as_their_parts_once() -> None:
 
 def test_rankers_score_the_data_themselves() -> None:
     class Constant:
-        def score(self, data: RankingData) -> np.ndarray:
+        def predict(self, data: RankingData) -> np.ndarray:
             return np.array(GOOD, dtype=np.float32)
 
     assert evaluate(small(), {"ranker": Constant()}, [MRR]).means()["ranker"]["MRR"] == 0.75

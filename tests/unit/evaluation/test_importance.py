@@ -39,13 +39,13 @@ def data() -> RankingData:
 
 def test_drops_are_those_of_shuffled_copies(data) -> None:
     ranker = LinearRanker([1.0, 0.3, 0.1], feature_names=["a", "b", "c"])
-    found = permutation_importance(ranker, data, NDCG(5), repeats=3, seed=7)
-    assert found.baseline == NDCG(5).mean(ranker.score(data), data)
+    found = permutation_importance(ranker, data, NDCG(5), repeats=3, random_state=7)
+    assert found.baseline == NDCG(5).mean(ranker.predict(data), data)
     for feature in range(3):
         for repeat in range(3):
             copy = data.X.copy()
             copy[:, feature] = np.random.default_rng([7, feature, repeat]).permutation(copy[:, feature])
-            expected = found.baseline - NDCG(5).mean(ranker.score(copy), data)
+            expected = found.baseline - NDCG(5).mean(ranker.predict(copy), data)
             assert found.drops[feature, repeat] == expected
     assert found.mean == pytest.approx(found.drops.sum(axis=1) / 3)
     assert found.standard_error == pytest.approx(found.drops.std(axis=1, ddof=1) / np.sqrt(3))
@@ -62,8 +62,8 @@ def test_blocks_of_rows_do_not_matter(data, monkeypatch) -> None:
 def test_seed_decides_and_threads_do_not(data) -> None:
     ranker = LinearRanker([1.0, 0.3, 0.1], feature_names=["a", "b", "c"])
     one, same, other = (
-        permutation_importance(ranker, data, MRR(), seed=seed, threads=threads).drops.tolist()
-        for seed, threads in ((1, 1), (1, 2), (2, 1))
+        permutation_importance(ranker, data, MRR(), random_state=random_state, n_jobs=n_jobs).drops.tolist()
+        for random_state, n_jobs in ((1, 1), (1, 2), (2, 1))
     )
     assert one == same
     assert one != other
@@ -90,9 +90,9 @@ def test_unused_features_are_not_scored(data) -> None:
     class Counting(TreeEnsemble):
         calls = 0
 
-        def _score(self, X, threads):
+        def _score(self, X, n_jobs):
             type(self).calls += 1
-            return super()._score(X, threads)
+            return super()._score(X, n_jobs)
 
     found = permutation_importance(Counting([stump(1)], ["a", "b", "c"]), data, NDCG(5), repeats=4)
     assert Counting.calls == 1 + 4

@@ -17,18 +17,18 @@ from gradrank.evaluation.significance import (
     bootstrap_test,
     differences,
     holm,
-    randomisation_test,
+    randomization_test,
     standard_error,
     t_interval,
     t_test,
 )
 
-ALL_TESTS = [t_test, randomisation_test, bootstrap_test]
+ALL_TESTS = [t_test, randomization_test, bootstrap_test]
 values = st.lists(st.integers(0, 20), min_size=2, max_size=10)
 
 
-def two_systems(n: int, shift: float = 0.0, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
+def two_systems(n: int, shift: float = 0.0, random_state: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(random_state)
     a = rng.random(n)
     return a, a + rng.normal(shift, 0.2, n)
 
@@ -96,42 +96,42 @@ def test_equal_weights_change_nothing() -> None:
         assert (weighted.low, weighted.high) == pytest.approx((plain.low, plain.high))
 
 
-# ---------------------------------------------------------------- randomisation test
+# ---------------------------------------------------------------- randomization test
 @settings(deadline=None, max_examples=60)
 @given(values, st.randoms())
-def test_exact_randomisation_is_full_enumeration(d: list[int], random) -> None:
+def test_exact_randomization_is_full_enumeration(d: list[int], random) -> None:
     d = np.array([x * random.choice((1, -1)) for x in d], dtype=float)
     # Tenths make the sums inexact, so that ties of sums depend on the tolerance.
-    result = randomisation_test(0.1 * d, np.zeros(len(d)))
+    result = randomization_test(0.1 * d, np.zeros(len(d)))
     assert result.p == brute_force_p(d)
 
 
-def test_randomisation_agrees_with_scipy() -> None:
+def test_randomization_agrees_with_scipy() -> None:
     a, b = two_systems(9, 0.1)
     theirs = stats.permutation_test((a - b,), np.mean, permutation_type="samples", n_resamples=np.inf)
-    assert randomisation_test(a, b).p == pytest.approx(theirs.pvalue)
+    assert randomization_test(a, b).p == pytest.approx(theirs.pvalue)
 
 
 def test_zero_differences_do_not_count_towards_the_exact_limit() -> None:
     d = np.concatenate((np.arange(1.0, 13.0), np.zeros(500)))
-    result = randomisation_test(d, np.zeros(512))
+    result = randomization_test(d, np.zeros(512))
     assert (result.note, result.p) == ("exact", 2 / 4096)
 
 
-def test_sampled_randomisation_is_near_the_exact_p() -> None:
+def test_sampled_randomization_is_near_the_exact_p() -> None:
     d = np.array([3, 1, -2, 5, 4, -1, 2, 2, -3, 1, 4, -2, 1, 3.0])  # 14: beyond enumeration
     exact = brute_force_p(d)
     resamples = 20_000
-    sampled = randomisation_test(d, np.zeros(14), resamples=resamples, seed=1).p
+    sampled = randomization_test(d, np.zeros(14), resamples=resamples, random_state=1).p
     five_sigma = 5 * math.sqrt(exact * (1 - exact) / resamples)
     assert sampled == pytest.approx(exact, abs=five_sigma)
 
 
 def test_sampled_p_is_never_zero() -> None:
-    assert randomisation_test(np.arange(1.0, 101.0), np.zeros(100), resamples=999).p == 1 / 1000
+    assert randomization_test(np.arange(1.0, 101.0), np.zeros(100), resamples=999).p == 1 / 1000
 
 
-@pytest.mark.parametrize("test", [randomisation_test, bootstrap_test])
+@pytest.mark.parametrize("test", [randomization_test, bootstrap_test])
 def test_blocks_do_not_change_the_result(test, monkeypatch) -> None:
     # 16 differences fill whole random words, so the stream does not depend on where blocks end.
     a, b = two_systems(16, 0.05)
@@ -140,7 +140,7 @@ def test_blocks_do_not_change_the_result(test, monkeypatch) -> None:
     assert test(a, b, resamples=500).p == whole.p
 
 
-@pytest.mark.parametrize("test", [randomisation_test, bootstrap_test])
+@pytest.mark.parametrize("test", [randomization_test, bootstrap_test])
 def test_memory_is_bounded(test) -> None:
     a, b = two_systems(100_000)
     tracemalloc.start()
@@ -152,11 +152,11 @@ def test_memory_is_bounded(test) -> None:
     assert peak < 30e6
 
 
-@pytest.mark.parametrize("test", [randomisation_test, bootstrap_test])
+@pytest.mark.parametrize("test", [randomization_test, bootstrap_test])
 def test_seed_decides(test) -> None:
     a, b = two_systems(100, 0.02)
-    assert test(a, b, seed=3) == test(a, b, seed=3)
-    assert test(a, b, seed=3).p != test(a, b, seed=4).p
+    assert test(a, b, random_state=3) == test(a, b, random_state=3)
+    assert test(a, b, random_state=3).p != test(a, b, random_state=4).p
 
 
 # ---------------------------------------------------------------- bootstrap
@@ -171,8 +171,8 @@ def test_bootstrap_interval_agrees_with_scipy() -> None:
 
 
 def test_bootstrap_p_agrees_with_its_interval() -> None:
-    for seed in range(20):
-        a, b = two_systems(60, 0.05, seed)
+    for random_state in range(20):
+        a, b = two_systems(60, 0.05, random_state)
         result = bootstrap_test(a, b, resamples=2000)
         if abs(result.p - 0.05) > 0.005:
             assert (result.p < 0.05) == (not result.low <= 0 <= result.high)
@@ -232,7 +232,7 @@ def test_the_same_difference_everywhere_is_certain_for_the_t_test() -> None:
 
 def test_resamples_must_be_positive() -> None:
     with pytest.raises(DataError, match="resamples is 0"):
-        randomisation_test([1, 2], [1, 3], resamples=0)
+        randomization_test([1, 2], [1, 3], resamples=0)
 
 
 def test_differences_keep_small_values_that_are_not_noise() -> None:

@@ -21,21 +21,21 @@ QUICK = {"trees": 8, "min_docs": 5}
 
 @pytest.fixture(scope="module")
 def splits():
-    return make_splits(60, n_docs=12, n_features=6, seed=2)
+    return make_splits(60, n_docs=12, n_features=6, random_state=2)
 
 
 def test_a_study_is_one_training_for_each_construction(splits) -> None:
     train, valid = splits["train"], splits["vali"]
     study = study_constructions(
-        train, valid, MAP(), constructions=["spring-smooth", "local-cost(reach=2)"], parameters=QUICK, threads=1
+        train, valid, MAP(), constructions=["spring-smooth", "local-cost(reach=2)"], parameters=QUICK, n_jobs=1
     )
     assert study.evaluation.systems == (REFERENCE, "spring-smooth", "local-cost(reach=2)")
     values = {}
     for name in ("ranknet-weight-pairs", "spring-smooth"):
         learner = LambdaMART(
-            f"Lambda(MAP, construction={name})", step="gradient", split="mse", measure="MAP", threads=1, **QUICK
+            f"Lambda(MAP, construction={name})", step="gradient", split="mse", measure="MAP", n_jobs=1, **QUICK
         ).fit(train, valid=valid)
-        values[name] = MAP().values(learner.ranker_.score(valid), valid)
+        values[name] = MAP().values(learner.ranker_.predict(valid), valid)
         np.testing.assert_allclose(study.evaluation.values[name][MAP()], values[name])
     summary = study.to_dict()["constructions"]["spring-smooth"]
     error = values["spring-smooth"].std(ddof=1) / np.sqrt(valid.n_queries)
@@ -69,15 +69,15 @@ def test_ctrl_c_keeps_the_constructions_that_are_done(splits) -> None:
 def test_training_and_test_measures(splits) -> None:
     objectives = {"NDCG": "Lambda(NDCG)", "MRR(rel=2)": Lambda(MRR(rel=2), pairs="misranked")}
     study = study_measures(
-        splits["train"], splits["vali"], splits["test"], objectives, parameters={**QUICK, "queries": 1.0}, threads=1
+        splits["train"], splits["vali"], splits["test"], objectives, parameters={**QUICK, "queries": 1.0}, n_jobs=1
     )
     for name, objective in (("NDCG", Lambda(NDCG())), ("MRR(rel=2)", Lambda(MRR(rel=2), pairs="misranked"))):
-        learner = LambdaMART(objective, measure=name, queries=1.0, threads=1, **QUICK)
+        learner = LambdaMART(objective, measure=name, queries=1.0, n_jobs=1, **QUICK)
         learner.fit(splits["train"], valid=splits["vali"])
-        scores = learner.ranker_.score(splits["test"])
+        scores = learner.ranker_.predict(splits["test"])
         for measure in (NDCG(), MRR(rel=2)):
             np.testing.assert_allclose(study.evaluation.values[name][measure], measure.values(scores, splits["test"]))
-        pairs = objective.bind(splits["train"]).gradients(learner.ranker_.score(splits["train"]), count_pairs=True)
+        pairs = objective.bind(splits["train"]).gradients(learner.ranker_.predict(splits["train"]), count_pairs=True)
         assert study.effective_pairs[name] == pairs.effective_pairs
     # The row of the matching measure has nothing to be compared with.
     assert [row[6] == "–" for row in study.table().rows] == [True, False, False, True]
@@ -123,7 +123,7 @@ def test_recipes_run(name: str, splits) -> None:
         parameters=("trees=8", "min_docs=5"),
         constructions=("spring-smooth",),
         shares=(0.5, 1.0),
-        threads=1,
+        n_jobs=1,
     )
     said: list[str] = []
     result = recipe(name)(scale, data=splits, say=said.append)
@@ -136,7 +136,7 @@ def test_recipes_run(name: str, splits) -> None:
 
 
 def test_figure_5_has_a_curve_for_each_training_measure(splits) -> None:
-    scale = Scale(algorithm="lambdamart", parameters=("trees=4", "min_docs=5"), shares=(0.5, 1.0), threads=1)
+    scale = Scale(algorithm="lambdamart", parameters=("trees=4", "min_docs=5"), shares=(0.5, 1.0), n_jobs=1)
     points, *curves = recipe("donmez-fig5")(scale, data=splits).tables
     assert [curve.title for curve in curves] == [
         f"trained for {name}" for name in ("MAP(rel=2)", "MRR(rel=2)", "NDCG", "NDCG@10")

@@ -16,7 +16,7 @@ from gradrank.experiments.cells import Cell, run_cells
 from gradrank.experiments.folders import Fold, read_folds, read_splits
 from gradrank.experiments.niu import RANKERS, Scale, _truths, _verdicts
 
-SMALL = Scale(queries=40, docs=12, features=4, rounds=3, epochs=1, beta=0.5, c=1.0, k=3, threads=1)
+SMALL = Scale(queries=40, docs=12, features=4, rounds=3, epochs=1, beta=0.5, c=1.0, k=3, n_jobs=1)
 QUICK = Scale(**{**SMALL.__dict__, "rankers": ("SVMmap", "RankSVM", "FocusedSVM"), "betas": (0.0, 0.5, 1.0)})
 
 

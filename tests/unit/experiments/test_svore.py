@@ -14,7 +14,7 @@ from gradrank.learners import LambdaMART
 from gradrank.measures import CNDCG, NDCG
 
 TINY = Scale(queries=40, docs=10, features=5, trees=6, leaves=5, min_docs=5, rates=(0.2,), weights=(0.5,),
-             starts=(0.1,), linear=(0.1,), exponential=(100.0,), threads=1)  # fmt: skip
+             starts=(0.1,), linear=(0.1,), exponential=(100.0,), n_jobs=1)  # fmt: skip
 
 
 def test_table_1_is_what_training_and_testing_give() -> None:
@@ -24,8 +24,8 @@ def test_table_1_is_what_training_and_testing_give() -> None:
     weight = next(float(row[0]) for row in result.tables[1].rows if row[-1] == "chosen")
     for name, share in (("λ(L)", 0.0), ("λ(L) + λ(C)", weight)):
         learner = LambdaMART(graded(share), measure="NDCG@3", trees=6, leaves=5, min_docs=5, rate=0.2, split="mse",
-                             queries=1.0, threads=1).fit(data["train"], valid=data["vali"])  # fmt: skip
-        scores = learner.ranker_.score(data["test"])
+                             queries=1.0, n_jobs=1).fit(data["train"], valid=data["vali"])  # fmt: skip
+        scores = learner.ranker_.predict(data["test"])
         for kind in (NDCG, CNDCG):
             for place, cutoff in enumerate(range(1, 11)):
                 value = np.nanmean(kind(cutoff).values(scores, data["test"]))
@@ -67,11 +67,11 @@ def test_figure_7_grows_with_the_data() -> None:
 
 def test_on_the_command_line(capsys) -> None:
     options = ["--queries", "20", "--docs", "8", "--features", "5", "--trees", "3", "--min-docs", "5", "--rates", "0.2"]
-    main(["svore-fig4", *options, "--threads", "1", "--json"])
+    main(["svore-fig4", *options, "--n_jobs", "1", "--json"])
     said = capsys.readouterr()
     assert json.loads(said.out)["name"] == "svore-fig4"
     assert "NDCG@3" in said.err
-    main(["svore-fig3", *options, "--threads", "1"])
+    main(["svore-fig3", *options, "--n_jobs", "1"])
     assert capsys.readouterr().out.startswith("### svore-fig3")
 
 

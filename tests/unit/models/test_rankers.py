@@ -24,7 +24,7 @@ AB = LinearRanker([1.0, 10.0], feature_names=["a", "b"])
 # ---------------------------------------------------------------------- features
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.float16, bool])
 def test_arrays_are_taken_by_place(dtype):
-    assert AB.score(np.array([[1, 0], [1, 1]], dtype=dtype)).tolist() == [1.0, 11.0]
+    assert AB.predict(np.array([[1, 0], [1, 1]], dtype=dtype)).tolist() == [1.0, 11.0]
 
 
 @pytest.mark.parametrize(
@@ -38,27 +38,27 @@ def test_arrays_are_taken_by_place(dtype):
 )
 def test_arrays_that_do_not_fit_are_refused(X, message):
     with pytest.raises(ModelError, match=message):
-        AB.score(X)
+        AB.predict(X)
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_frames_are_taken_by_name(frame):
     table = frame({"b": [1.0, 2.0], "other": ["x", "y"], "a": [3, 4]})
-    assert AB.score(table).tolist() == [13.0, 24.0]
+    assert AB.predict(table).tolist() == [13.0, 24.0]
     with pytest.raises(ModelError, match="X lacks the model's feature 'b'"):
-        AB.score(table[["a"]])
+        AB.predict(table[["a"]])
     with pytest.raises(ModelError, match="X lacks the model's features 'a', 'b'"):
-        AB.score(table[["other"]])
+        AB.predict(table[["other"]])
 
 
 def test_frames_missing_values_and_types():
     nullable = pd.DataFrame({"a": pd.array([1, None], dtype="Int64"), "b": [1.0, 1.0]})
-    assert AB.score(nullable).tolist() == [11.0, 10.0]
-    assert AB.score(pl.DataFrame({"a": [1, None], "b": [1.0, 1.0]})).tolist() == [11.0, 10.0]
+    assert AB.predict(nullable).tolist() == [11.0, 10.0]
+    assert AB.predict(pl.DataFrame({"a": [1, None], "b": [1.0, 1.0]})).tolist() == [11.0, 10.0]
     with pytest.raises(ModelError, match="'b' is not numeric"):
-        AB.score(pd.DataFrame({"a": [1.0], "b": ["x"]}))
+        AB.predict(pd.DataFrame({"a": [1.0], "b": ["x"]}))
     with pytest.raises(ModelError, match="expected numbers"):
-        AB.score(pl.DataFrame({"a": [1.0], "b": ["x"]}))
+        AB.predict(pl.DataFrame({"a": [1.0], "b": ["x"]}))
 
 
 def data_named(names: list[str] | None, n_features: int = 2) -> RankingData:
@@ -67,15 +67,15 @@ def data_named(names: list[str] | None, n_features: int = 2) -> RankingData:
 
 
 def test_ranking_data_is_taken_by_name_or_if_unnamed_by_place():
-    assert AB.score(data_named(["a", "b"])).tolist() == [21.0, 43.0]
-    assert AB.score(data_named(["b", "a"])).tolist() == [12.0, 34.0]
-    assert AB.score(data_named(["b", "z", "a"], 3)).tolist() == [13.0, 46.0]
-    assert AB.score(data_named(None)).tolist() == [21.0, 43.0]
-    assert LinearRanker([1.0, 10.0]).score(data_named(["p", "q"])).tolist() == [21.0, 43.0]
+    assert AB.predict(data_named(["a", "b"])).tolist() == [21.0, 43.0]
+    assert AB.predict(data_named(["b", "a"])).tolist() == [12.0, 34.0]
+    assert AB.predict(data_named(["b", "z", "a"], 3)).tolist() == [13.0, 46.0]
+    assert AB.predict(data_named(None)).tolist() == [21.0, 43.0]
+    assert LinearRanker([1.0, 10.0]).predict(data_named(["p", "q"])).tolist() == [21.0, 43.0]
     with pytest.raises(ModelError, match="lacks the model's feature 'b'"):
-        AB.score(data_named(["a", "z"]))
+        AB.predict(data_named(["a", "z"]))
     with pytest.raises(ModelError, match="X has 3 features, the model expects 4"):
-        LinearRanker([1.0, 1.0, 1.0, 1.0]).score(data_named(None, 3))
+        LinearRanker([1.0, 1.0, 1.0, 1.0]).predict(data_named(None, 3))
 
 
 def test_feature_names_are_unique():
@@ -90,9 +90,9 @@ def test_linear_is_its_formula_and_missing_counts_as_mean():
     weights, mean, scale = rng.normal(size=7), rng.normal(size=7), rng.random(7) + 0.5
     ranker = LinearRanker(weights, 0.25, mean=mean, scale=scale)
     expected = 0.25 + ((X.astype(np.float64) - mean) / scale) @ weights
-    assert np.allclose(ranker.score(X), expected, rtol=1e-12, atol=1e-12)
-    assert np.array_equal(ranker.score(X, threads=1), ranker.score(X[::-1], threads=2)[::-1])
-    assert ranker.score(np.full((1, 7), np.nan)).tolist() == [0.25]
+    assert np.allclose(ranker.predict(X), expected, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(ranker.predict(X, n_jobs=1), ranker.predict(X[::-1], n_jobs=2)[::-1])
+    assert ranker.predict(np.full((1, 7), np.nan)).tolist() == [0.25]
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_linear_refuses_what_is_no_linear_ranker(arguments, message):
 
 def test_feature_ranker():
     table = np.array([[1.0, 2.0], [3.0, np.nan]])
-    assert FeatureRanker("b", feature_names=["a", "b"], missing=-5.0).score(table).tolist() == [2.0, -5.0]
-    assert FeatureRanker("a", -1, feature_names=["a", "b"]).score(table).tolist() == [-1.0, -3.0]
+    assert FeatureRanker("b", feature_names=["a", "b"], missing=-5.0).predict(table).tolist() == [2.0, -5.0]
+    assert FeatureRanker("a", -1, feature_names=["a", "b"]).predict(table).tolist() == [-1.0, -3.0]
     with pytest.raises(ModelError, match="no feature 'c'"):
         FeatureRanker("c", feature_names=["a", "b"])
     with pytest.raises(ModelError, match="sign is 0"):
@@ -127,10 +127,10 @@ def test_base_and_trees_with_other_features_are_summed_by_name():
     both = WeightedSum([(1.0, AB), (2.0, trees)])
     assert both.feature_names == ("a", "b", "c")
     # a + 10 b + 2 · (0.25 if b <= 0.5 else 0.75)
-    assert both.score([[1.0, 0.5, 9.0], [1.0, 1.0, 9.0]]).tolist() == [6.5, 12.5]
+    assert both.predict([[1.0, 0.5, 9.0], [1.0, 1.0, 9.0]]).tolist() == [6.5, 12.5]
     wider = WeightedSum([(1.0, AB)], feature_names=["b", "x", "a"])
-    assert wider.score([[2.0, 100.0, 1.0]]).tolist() == [21.0]
-    assert WeightedSum([(0.5, both), (0.5, both)]).score([[1.0, 1.0, 9.0]]).tolist() == [12.5]
+    assert wider.predict([[2.0, 100.0, 1.0]]).tolist() == [21.0]
+    assert WeightedSum([(0.5, both), (0.5, both)]).predict([[1.0, 1.0, 9.0]]).tolist() == [12.5]
 
 
 def test_weighted_sums_that_cannot_be():
@@ -150,14 +150,14 @@ def test_expected_grade_is_lightgbms_probabilities_times_grades():
     booster = lightgbm.train(quiet, lightgbm.Dataset(X, y), 6)
     ranker = ExpectedGrade.from_lightgbm(booster, [0, 1, 3, 7])
     assert np.allclose(ranker.probabilities(X), booster.predict(X), rtol=1e-12)
-    assert np.allclose(ranker.score(X), booster.predict(X) @ [0, 1, 3, 7], rtol=1e-12)
+    assert np.allclose(ranker.predict(X), booster.predict(X) @ [0, 1, 3, 7], rtol=1e-12)
     assert np.allclose(ranker.truncate(2).probabilities(X), booster.predict(X, num_iteration=2), rtol=1e-12)
     assert ExpectedGrade.from_lightgbm(booster).grades.tolist() == [0, 1, 2, 3]
 
 
 def test_expected_grades_that_cannot_be():
     one = TreeEnsemble([Tree.of(leaf_value=[1000.0])], ["a"])
-    assert ExpectedGrade([one, one], [1, 2]).score([[0.0]]).tolist() == [1.5]  # no overflow
+    assert ExpectedGrade([one, one], [1, 2]).predict([[0.0]]).tolist() == [1.5]  # no overflow
     with pytest.raises(ModelError, match="at least one class"):
         ExpectedGrade([])
     with pytest.raises(ModelError, match="expected one number for each of 1 classes"):

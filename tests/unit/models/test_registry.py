@@ -72,7 +72,7 @@ def test_saving_and_loading_is_exact(tmp_path, kind):
     loaded = load_ranker(path)
     assert type(loaded) is type(ranker)
     assert loaded.feature_names == tuple(NAMES)
-    assert loaded.score(X).tobytes() == ranker.score(X).tobytes()
+    assert loaded.predict(X).tobytes() == ranker.predict(X).tobytes()
     assert loaded.to_dict() == ranker.to_dict()
     again = tmp_path / "again.json"
     loaded.save(again)
@@ -124,18 +124,18 @@ def test_a_file_cut_off_is_refused_by_name(tmp_path, kind, share):
         load_ranker(path)
 
 
-def test_native_files_of_lightgbm_and_xgboost_are_recognised(tmp_path):
+def test_native_files_of_lightgbm_and_xgboost_are_recognized(tmp_path):
     X, y = small_data()
     booster = trained_trees()
     booster.save_model(tmp_path / "lightgbm.txt")
-    assert load_ranker(tmp_path / "lightgbm.txt").score(X).tobytes() == booster.predict(X).tobytes()
+    assert load_ranker(tmp_path / "lightgbm.txt").predict(X).tobytes() == booster.predict(X).tobytes()
     windows = (tmp_path / "lightgbm.txt").read_bytes().replace(b"\n", b"\r\n")
     (tmp_path / "windows.txt").write_bytes(windows)
-    assert load_ranker(tmp_path / "windows.txt").score(X).tobytes() == booster.predict(X).tobytes()
+    assert load_ranker(tmp_path / "windows.txt").predict(X).tobytes() == booster.predict(X).tobytes()
     other = xgboost.train({"nthread": 1}, xgboost.DMatrix(X, y), 3)
     for name in ("x.json", "x.ubj"):
         other.save_model(tmp_path / name)
-        assert np.array_equal(load_ranker(tmp_path / name).score(X), TreeEnsemble.from_xgboost(other).score(X))
+        assert np.array_equal(load_ranker(tmp_path / name).predict(X), TreeEnsemble.from_xgboost(other).predict(X))
     for name in ("lightgbm.txt", "x.json", "x.ubj"):
         content = (tmp_path / name).read_bytes()
         for cut in (4, len(content) // 3):

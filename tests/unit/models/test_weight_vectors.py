@@ -72,7 +72,7 @@ def test_weights_come_and_go(ranker: Ranker) -> None:
     weights = weighted.weight_vector()
     assert len(weighted.weight_names()) == len(set(weighted.weight_names())) == len(weights)
     X = np.random.default_rng(1).normal(size=(5, 3))
-    np.testing.assert_array_equal(weighted.with_weight_vector(weights).score(X), ranker.score(X))
+    np.testing.assert_array_equal(weighted.with_weight_vector(weights).predict(X), ranker.predict(X))
     weights += 1.0
     assert not np.array_equal(weighted.weight_vector(), weights), "a copy was asked for"
     np.testing.assert_array_equal(weights_of(weighted.with_weight_vector(weights)).weight_vector(), weights)
@@ -88,8 +88,8 @@ def test_equal_documents_get_equal_scores(ranker: Ranker) -> None:
 
 
 @given(st.integers(0, 40), st.integers(1, 9), st.integers(1, 9), st.integers(0, 2**32))
-def test_projections_are_products(n_docs: int, n_weights: int, n_vectors: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
+def test_projections_are_products(n_docs: int, n_weights: int, n_vectors: int, random_state: int) -> None:
+    rng = np.random.default_rng(random_state)
     basis, vectors = rng.normal(size=(n_docs, n_weights)), rng.normal(size=(n_vectors, n_weights))
     np.testing.assert_allclose(projections(basis, vectors), vectors @ basis.T, rtol=1e-12, atol=1e-12)
 

@@ -53,8 +53,8 @@ def measure(name: str) -> Measure:
     return result
 
 
-def made_up(seed: int, m: Measure, *, missing: float = 0.15) -> tuple[RankingData, np.ndarray]:
-    rng = np.random.default_rng(seed)
+def made_up(random_state: int, m: Measure, *, missing: float = 0.15) -> tuple[RankingData, np.ndarray]:
+    rng = np.random.default_rng(random_state)
     sizes = rng.integers(1, 11, 8)
     n = int(sizes.sum())
     labels = rng.integers(0, 5, n).astype(np.float32)
@@ -167,9 +167,9 @@ def expected(objective: Constructed, data: RankingData, scores: np.ndarray) -> t
         rows = slice(data.indptr[q], data.indptr[q + 1])
         own, bend, forces = oracle(objective, labels[rows], scores[rows])
         scale = float(data.weight[q])
-        if objective.normalise == "deviation" and own.any():
+        if objective.normalize == "deviation" and own.any():
             scale /= own.std()
-        if objective.normalise == "log" and own.any():
+        if objective.normalize == "log" and own.any():
             # A force between two documents acts on both.
             total = sum(forces) * (2 if objective.construction.pairwise else 1)
             scale *= log2(1 + total) / total
@@ -204,14 +204,14 @@ def test_kernel_is_the_definition(name: str, construction: Construction) -> None
         Constructed(NDCG(), LocalCost(reach=2), cost=Sigmoid(0.5)),
         Constructed(MAP(), IdealPairs(), cost=Printed()),
         Constructed(NDCG(3), SpringSmooth(), cost=RankNet(sigma=1.7)),
-        Constructed(NDCG(), BestSwap(), normalise="deviation"),
-        Constructed(MAP(), DiscreteBounded(), normalise="deviation"),
-        Constructed(NDCG(), DiscreteBounded(), normalise="log"),
-        Constructed(NDCG(), SpringSmooth(floor=0.5), normalise="log"),
+        Constructed(NDCG(), BestSwap(), normalize="deviation"),
+        Constructed(MAP(), DiscreteBounded(), normalize="deviation"),
+        Constructed(NDCG(), DiscreteBounded(), normalize="log"),
+        Constructed(NDCG(), SpringSmooth(floor=0.5), normalize="log"),
     ],
     ids=str,
 )
-def test_costs_and_normalisation(objective: Constructed) -> None:
+def test_costs_and_normalization(objective: Constructed) -> None:
     data, scores = made_up(5, objective.target)
     got = objective.bind(data).gradients(scores)
     lambdas, rhos, _ = expected(objective, data, scores)
@@ -221,10 +221,10 @@ def test_costs_and_normalisation(objective: Constructed) -> None:
 
 @settings(max_examples=15)
 @given(st.integers(0, 10_000), st.sampled_from(["NDCG@3", "MAP", "MRR", "ERR"]), st.sampled_from(VARIANTS))
-def test_kernel_is_the_definition_on_random_data(seed: int, name: str, construction: Construction) -> None:
+def test_kernel_is_the_definition_on_random_data(random_state: int, name: str, construction: Construction) -> None:
     m = measure(name)
     objective = Constructed(m, construction)
-    data, scores = made_up(seed, m)
+    data, scores = made_up(random_state, m)
     lambdas, _, _ = expected(objective, data, scores)
     np.testing.assert_allclose(objective.bind(data).gradients(scores).lambdas, lambdas, rtol=1e-6, atol=1e-7)
 
@@ -245,7 +245,7 @@ def p(o: float) -> float:
     [
         # The gain before division by two relevant documents is 2·|ΔAP| ≤ 1, so all pairs weigh 1/2.
         (SpringSmooth(), [-(p(-1) + p(-3)) / 2, (p(-1) + p(1)) / 2, -(p(1) + p(-1)) / 2, (p(-3) + p(-1)) / 2]),
-        # Neighbours are (a, b), (b, c), (c, d), one point apart: divided by 1 + margin.
+        # Neighbors are (a, b), (b, c), (c, d), one point apart: divided by 1 + margin.
         (LocalGradient(margin=1.0), [-BA / 2, (BA + BC) / 2, -(BC + DC) / 2, DC / 2]),
         (LocalCost(), [-BA * p(-1), BA * p(-1) + BC * p(1), -BC * p(1) - DC * p(-1), DC * p(-1)]),
         # Ideal order b, d, a, c. After one move each: b first: b a c d (1 + 2/4)/2; d second: a d b c (1/2 + 2/3)/2;

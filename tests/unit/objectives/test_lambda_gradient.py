@@ -24,8 +24,10 @@ def measure(name: str) -> Measure:
     return result
 
 
-def made_up(seed: int, m: Measure, *, missing: bool = True, weighted: bool = False) -> tuple[RankingData, np.ndarray]:
-    rng = np.random.default_rng(seed)
+def made_up(
+    random_state: int, m: Measure, *, missing: bool = True, weighted: bool = False
+) -> tuple[RankingData, np.ndarray]:
+    rng = np.random.default_rng(random_state)
     sizes = rng.integers(1, 14, 12)
     n = int(sizes.sum())
     labels = rng.integers(0, 5, n).astype(np.float32)
@@ -74,9 +76,9 @@ def textbook(objective: Lambda, data: RankingData, scores: np.ndarray) -> tuple[
                 own_r[j] += bend
                 total += force
         scale = 1.0 if data.weight is None else data.weight[q]
-        if objective.normalise == "log" and total > 0:
+        if objective.normalize == "log" and total > 0:
             scale *= np.log2(1 + 2 * total) / (2 * total)
-        if objective.normalise == "deviation" and total > 0:
+        if objective.normalize == "deviation" and total > 0:
             scale /= own_l.std()
         lambdas[rows], rhos[rows] = own_l * scale, own_r * scale
     return lambdas, rhos, effective
@@ -93,10 +95,10 @@ OPTIONS = [
     {"cost": Printed()},
     {"pairs": "misranked"},
     {"truncation": 2},
-    {"normalise": "log"},
-    {"normalise": "deviation"},
-    {"gap": True, "normalise": "log", "truncation": 4},
-    {"cost": Sigmoid(), "pairs": "misranked", "normalise": "deviation"},
+    {"normalize": "log"},
+    {"normalize": "deviation"},
+    {"gap": True, "normalize": "log", "truncation": 4},
+    {"cost": Sigmoid(), "pairs": "misranked", "normalize": "deviation"},
 ]
 
 
@@ -115,9 +117,9 @@ def test_kernel_is_the_textbook_double_loop(name: str, options: dict[str, object
 
 
 @given(st.integers(0, 10_000), st.sampled_from(TARGETS))
-def test_forces_of_a_pair_are_equal_and_opposite(seed: int, name: str) -> None:
+def test_forces_of_a_pair_are_equal_and_opposite(random_state: int, name: str) -> None:
     m = measure(name)
-    data, scores = made_up(seed, m)
+    data, scores = made_up(random_state, m)
     lambdas = Lambda(m).bind(data).gradients(scores).lambdas.astype(float)
     for start, end in zip(data.indptr[:-1], data.indptr[1:], strict=True):
         assert abs(lambdas[start:end].sum()) <= 1e-5 * max(1.0, np.abs(lambdas[start:end]).max())
@@ -143,9 +145,11 @@ def test_tied_scores_do_not_leak_the_order_of_the_file() -> None:
     data = RankingData.from_arrays(np.zeros((200, 1)), labels, qid=np.zeros(200))
     scores = np.zeros(200)
     leaked = Lambda(NDCG(), ties="file").bind(data).gradients(scores).lambdas
-    sorted_file = np.mean([Lambda(NDCG()).bind(data, seed=s).gradients(scores).lambdas[:40] for s in range(30)])
+    sorted_file = np.mean([Lambda(NDCG()).bind(data, random_state=s).gradients(scores).lambdas[:40] for s in range(30)])
     turned = RankingData.from_arrays(np.zeros((200, 1)), labels[::-1], qid=np.zeros(200))
-    reversed_file = np.mean([Lambda(NDCG()).bind(turned, seed=s).gradients(scores).lambdas[-40:] for s in range(30)])
+    reversed_file = np.mean(
+        [Lambda(NDCG()).bind(turned, random_state=s).gradients(scores).lambdas[-40:] for s in range(30)]
+    )
     np.testing.assert_allclose(sorted_file, reversed_file, rtol=0.05)
     assert abs(float(leaked[:40].mean()) - sorted_file) > 0.1 * sorted_file
 
@@ -157,7 +161,7 @@ def test_same_seed_same_gradients_for_any_number_of_threads() -> None:
     data = RankingData.from_arrays(np.zeros((n, 1)), rng.integers(0, 5, n), group=sizes)
     scores = rng.integers(0, 9, n).astype(float)
     for name in ("NDCG@10", "MAP", "ERR"):
-        results = [Lambda(measure(name)).bind(data, seed=4, threads=t).gradients(scores) for t in (1, 3)]
+        results = [Lambda(measure(name)).bind(data, random_state=4, n_jobs=t).gradients(scores) for t in (1, 3)]
         np.testing.assert_array_equal(results[0].lambdas, results[1].lambdas)
         np.testing.assert_array_equal(results[0].rhos, results[1].rhos)
 
@@ -166,7 +170,7 @@ def test_long_lists_and_wild_scores_stay_finite() -> None:
     rng = np.random.default_rng(1)
     data = RankingData.from_arrays(np.zeros((1200, 1)), rng.integers(0, 5, 1200), qid=np.zeros(1200))
     for scores in (rng.normal(size=1200) * 1e6, rng.normal(size=1200) * 1e-12, np.full(1200, -1e30)):
-        for objective in (Lambda(NDCG()), Lambda(NDCG(), cost=Sigmoid()), Lambda(NDCG(), gap=True, normalise="log")):
+        for objective in (Lambda(NDCG()), Lambda(NDCG(), cost=Sigmoid()), Lambda(NDCG(), gap=True, normalize="log")):
             got = objective.bind(data).gradients(scores)
             assert np.isfinite(got.lambdas).all()
             assert np.isfinite(got.rhos).all()
@@ -177,7 +181,7 @@ def test_long_lists_and_wild_scores_stay_finite() -> None:
     [
         ({"pairs": "some"}, "pairs is 'some'"),
         ({"truncation": 0}, "truncation is 0"),
-        ({"normalise": "std"}, "normalise is 'std'"),
+        ({"normalize": "std"}, "normalize is 'std'"),
         ({"ties": "label"}, "ties is 'label'"),
     ],
 )

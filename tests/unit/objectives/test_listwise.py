@@ -59,8 +59,8 @@ OBJECTIVES: list[Objective] = [
 ]  # fmt: skip
 
 
-def made_up(objective: Objective, seed: int) -> tuple[RankingData, np.ndarray]:
-    rng = np.random.default_rng(seed)
+def made_up(objective: Objective, random_state: int) -> tuple[RankingData, np.ndarray]:
+    rng = np.random.default_rng(random_state)
     sizes = rng.integers(1, 9, 7)
     n = int(sizes.sum())
     labels = rng.integers(0, 4, n).astype(np.float32)
@@ -135,10 +135,10 @@ def test_listmle_is_the_likelihood_of_the_order() -> None:
 
 def test_listmle_orders_tied_labels_by_the_seed() -> None:
     data, scores = one_query([1.0, 1.0, 1.0, 0.0]), np.array([3.0, 2.0, 1.0, 0.0])
-    losses = {round(ListMLE().bind(data, seed=seed).loss(scores), 9) for seed in range(60)}
+    losses = {round(ListMLE().bind(data, random_state=random_state).loss(scores), 9) for random_state in range(60)}
     orders = [(*order, 3) for order in permutations(range(3))]
     assert losses == {round(-log(plackett_luce(np.exp(scores), order)), 9) for order in orders}
-    assert ListMLE().bind(data, seed=5).loss(scores) == ListMLE().bind(data, seed=5).loss(scores)
+    assert ListMLE().bind(data, random_state=5).loss(scores) == ListMLE().bind(data, random_state=5).loss(scores)
 
 
 def test_ranknet_worked_example() -> None:
@@ -221,10 +221,12 @@ def test_far_apart_scores_are_no_special_case(objective: Objective) -> None:
 
 @settings(max_examples=25)
 @given(st.lists(st.floats(-20, 20), min_size=2, max_size=6), st.integers(0, 1000))
-def test_careful_and_fast_sums_over_orders_agree(scores: list[float], seed: int) -> None:
+def test_careful_and_fast_sums_over_orders_agree(scores: list[float], random_state: int) -> None:
     k = len(scores)
     z = np.array(scores)
-    chances = subset_tables(np.sort(np.random.default_rng(seed).random(k) * 5)[::-1], np.array([0]), np.array([k]))[0]
+    chances = subset_tables(
+        np.sort(np.random.default_rng(random_state).random(k) * 5)[::-1], np.array([0]), np.array([k])
+    )[0]
     fast, careful = np.empty((2, k)), np.empty((2, k))
     sums, best = np.empty(1 << k), np.empty(1 << k, dtype=np.int8)
     one = _narrow_list(k, z, z.max(), chances, True, sums, np.empty(2 << k), *fast)

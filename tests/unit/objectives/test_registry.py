@@ -27,8 +27,8 @@ from gradrank.objectives.constructions import SpringSmooth
     [
         "Lambda(NDCG@10)",
         "Lambda(MAP(rel=2), cost=sigmoid, mu=0.5, pairs=misranked)",
-        "Lambda(NDCG, cost=ranknet, sigma=2, truncation=30, normalise=log, gap=true)",
-        "Lambda(ERR@5, normalise=deviation, ties=file)",
+        "Lambda(NDCG, cost=ranknet, sigma=2, truncation=30, normalize=log, gap=true)",
+        "Lambda(ERR@5, normalize=deviation, ties=file)",
         "Regression",
         "Regression(label=clicks)",
         "RankNet",
@@ -39,7 +39,7 @@ from gradrank.objectives.constructions import SpringSmooth
         "ListMLE(k=10)",
         "Focused(k=5, beta=0.25, label=topk)",
         "Lambda(NDCG@10, construction=spring-smooth)",
-        "Lambda(MAP, construction=local-cost, reach=3, cost=sigmoid, mu=1, normalise=log, ties=file)",
+        "Lambda(MAP, construction=local-cost, reach=3, cost=sigmoid, mu=1, normalize=log, ties=file)",
         "Lambda(MRR, construction=local-gradient, margin=0.1)",
         "Scheduled(Lambda(NDCG), Lambda(NDCG, construction=discrete-bounded), schedule=linear, w0=0.1, eta=0.01)",
     ],
@@ -63,10 +63,10 @@ def test_what_names_mean() -> None:
 
 
 def test_with_construction_keeps_what_both_have() -> None:
-    made = with_construction(Lambda(NDCG(), cost=Sigmoid(1), normalise="log", ties="file"), "spring-smooth")
-    assert str(made) == "Lambda(NDCG, construction=spring-smooth, cost=sigmoid, mu=1, normalise=log, ties=file)"
+    made = with_construction(Lambda(NDCG(), cost=Sigmoid(1), normalize="log", ties="file"), "spring-smooth")
+    assert str(made) == "Lambda(NDCG, construction=spring-smooth, cost=sigmoid, mu=1, normalize=log, ties=file)"
     assert with_construction(made, "ranknet-weight-pairs") == Lambda(
-        NDCG(), cost=Sigmoid(1), normalise="log", ties="file"
+        NDCG(), cost=Sigmoid(1), normalize="log", ties="file"
     )
     with pytest.raises(GradrankError, match=r"has pairs of its own: .* gives truncation"):
         with_construction("Lambda(NDCG, truncation=3)", "spring-smooth")
@@ -109,7 +109,7 @@ def test_with_construction_keeps_what_both_have() -> None:
         ("Lambda(NDCG, construction=discrete-bounded, bound=0)", "bound is 0"),
         ("Lambda(NDCG, construction=spring-smooth, pairs=all)", "does not take pairs"),
         ("Lambda(NDCG, construction=local-gradient, cost=sigmoid)", "takes no cost"),
-        ("Lambda(NDCG, construction=spring-smooth, normalise=x)", "normalise is 'x'"),
+        ("Lambda(NDCG, construction=spring-smooth, normalize=x)", "normalize is 'x'"),
         ("Tiered(Lambda(NDCG, construction=spring-smooth), CNDCG)", "Tiered takes two or more measures"),
         ("Regression@3", "takes label=…"),
     ],

@@ -12,8 +12,8 @@ from gradrank.errors import GradrankError
 from gradrank.measures import NDCG
 from gradrank.objectives import Lambda, Scheduled, Sigmoid, parse_objective
 
-FIRST = Lambda(NDCG(), normalise="deviation")
-SECOND = Lambda(NDCG(3), cost=Sigmoid(0.5), normalise="deviation")
+FIRST = Lambda(NDCG(), normalize="deviation")
+SECOND = Lambda(NDCG(3), cost=Sigmoid(0.5), normalize="deviation")
 
 
 @pytest.mark.parametrize("w0", [0.1, 0.25, 0.5])

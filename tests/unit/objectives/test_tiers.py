@@ -16,8 +16,8 @@ from gradrank.objectives.tiers import pair_facts
 NAN = float("nan")
 
 
-def made_up(seed: int, *, missing: float = 0.0) -> tuple[RankingData, np.ndarray]:
-    rng = np.random.default_rng(seed)
+def made_up(random_state: int, *, missing: float = 0.0) -> tuple[RankingData, np.ndarray]:
+    rng = np.random.default_rng(random_state)
     sizes = rng.integers(1, 12, 10)
     n = int(sizes.sum())
     columns = {
@@ -73,18 +73,18 @@ def by_definition(objective: Tiered, data: RankingData, scores: np.ndarray) -> t
 
 @pytest.mark.parametrize("missing", [0.0, 0.25])
 @pytest.mark.parametrize("objective", [TWO, THREE, Tiered(TWO.tiers, TWO.weights, zeros=True)], ids=str)
-@given(seed=st.integers(0, 500))
-def test_tiers_are_the_weighted_sum_of_their_pairs(missing: float, objective: Tiered, seed: int) -> None:
-    data, scores = made_up(seed, missing=missing)
+@given(random_state=st.integers(0, 500))
+def test_tiers_are_the_weighted_sum_of_their_pairs(missing: float, objective: Tiered, random_state: int) -> None:
+    data, scores = made_up(random_state, missing=missing)
     got = objective.bind(data).gradients(scores)
     lambdas, rhos = by_definition(objective, data, scores)
     np.testing.assert_allclose(got.lambdas, lambdas, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(got.rhos, rhos, rtol=1e-4, atol=1e-6)
 
 
-@given(seed=st.integers(0, 500))
-def test_tiers_never_share_a_pair(seed: int) -> None:
-    data, _ = made_up(seed, missing=0.2)
+@given(random_state=st.integers(0, 500))
+def test_tiers_never_share_a_pair(random_state: int) -> None:
+    data, _ = made_up(random_state, missing=0.2)
     labels = [data.label(source) for source in ("label", "clicks", "fresh")]
     bound = THREE.bind(data)
     possible = 0
@@ -157,9 +157,9 @@ def test_wrong_names(name: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("objective", [TWO, THREE, Tiered(TWO.tiers, TWO.weights, zeros=True)], ids=str)
-@given(seed=st.integers(0, 300))
-def test_pair_facts_by_counting(objective: Tiered, seed: int) -> None:
-    data, _ = made_up(seed, missing=0.3)
+@given(random_state=st.integers(0, 300))
+def test_pair_facts_by_counting(objective: Tiered, random_state: int) -> None:
+    data, _ = made_up(random_state, missing=0.3)
     sources = [data.label(t.target.label or t.target.default_source) for t in objective.tiers]
     facts = pair_facts(objective.bind(data), data)
     for number, fact in enumerate(facts):
@@ -177,9 +177,9 @@ def test_pair_facts_by_counting(objective: Tiered, seed: int) -> None:
             )
         assert fact.pairs == sum(counts)
         assert fact.queries == sum(count > 0 for count in counts)
-        assert fact.unlabelled_documents == np.isnan(labels).sum()
+        assert fact.unlabeled_documents == np.isnan(labels).sum()
         parts = np.split(np.isnan(labels), data.indptr[1:-1])
-        assert fact.unlabelled_queries == sum(part.all() for part in parts)
+        assert fact.unlabeled_queries == sum(part.all() for part in parts)
         assert (fact.weight, fact.of_queries) == (objective.weights[number], data.n_queries)
     assert [fact.source for fact in facts] == ["label", "clicks", "fresh"][: len(facts)]
 

@@ -26,10 +26,10 @@ def data() -> RankingData:
 def test_from_bad_weights_to_a_local_optimum(data: RankingData, tmp_path) -> None:
     start = LinearRanker([1.0, -1.0, 1.0, -1.0])
     found = climb(start, data, NDCG(10), **QUICK)
-    assert found.values[0] == NDCG(10).mean(start.score(data), data)
+    assert found.values[0] == NDCG(10).mean(start.predict(data), data)
     assert (np.diff(found.values) > 0).all()
     assert len(found.moves) == len(found.values) - 1
-    assert found.values[-1] == NDCG(10).mean(found.ranker.score(data), data)
+    assert found.values[-1] == NDCG(10).mean(found.ranker.predict(data), data)
     assert found.gain > 0.2
     assert found.result.local_optimum is True
     # The truth is nearly found again, up to its length.
@@ -39,7 +39,7 @@ def test_from_bad_weights_to_a_local_optimum(data: RankingData, tmp_path) -> Non
     found.ranker.save(tmp_path / "better.json")
     saved = load_ranker(tmp_path / "better.json")
     assert saved.training["climb"]["to"] == found.values[-1]
-    np.testing.assert_array_equal(saved.score(data), found.ranker.score(data))
+    np.testing.assert_array_equal(saved.predict(data), found.ranker.predict(data))
 
 
 def test_weights_that_pass_stay() -> None:
@@ -69,7 +69,7 @@ def test_interrupted_it_keeps_its_moves(data: RankingData) -> None:
 
     found = climb(LinearRanker([1.0, -1.0, 1.0, -1.0]), data, NDCG(10), callback=stop, **QUICK)
     assert len(found.moves) == 3
-    assert found.values[-1] == NDCG(10).mean(found.ranker.score(data), data)
+    assert found.values[-1] == NDCG(10).mean(found.ranker.predict(data), data)
     assert not found.result.complete
 
 
@@ -83,6 +83,7 @@ def test_single_weights_are_followed_too(data: RankingData) -> None:
     # Four directions at a time, then the four weights alone: not all of ten draws of directions hold a better one.
     few = {"epsilon": 0.5, "delta": 0.1, "most_moves": 1}
     firsts = [
-        climb(LinearRanker([1.0, 2.0, 3.0, 2.0]), data, NDCG(10), seed=seed, **few).moves[0] for seed in range(10)
+        climb(LinearRanker([1.0, 2.0, 3.0, 2.0]), data, NDCG(10), random_state=random_state, **few).moves[0]
+        for random_state in range(10)
     ]
     assert {first.weight is None for first in firsts} == {True, False}

@@ -39,8 +39,8 @@ def check(sizes: list[int], scores: np.ndarray, start: np.ndarray) -> None:
 
 
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=5), st.integers(1, 4), st.booleans(), st.integers(0, 2**32))
-def test_any_scores_from_any_start(sizes: list[int], steps: int, coarse: bool, seed: int) -> None:
-    rng = np.random.default_rng(seed)
+def test_any_scores_from_any_start(sizes: list[int], steps: int, coarse: bool, random_state: int) -> None:
+    rng = np.random.default_rng(random_state)
     n_docs = sum(sizes)
     scores = rng.integers(-2, 3, (steps, n_docs)).astype(float) if coarse else rng.normal(size=(steps, n_docs))
     firsts = np.concatenate(([0], np.cumsum(sizes)[:-1]))

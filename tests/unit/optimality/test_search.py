@@ -18,9 +18,9 @@ from gradrank.optimality.search import Plan
 QUICK = {"epsilon": 0.05, "delta": 0.05}
 
 
-def problem(seed: int = 0, n_features: int = 2) -> RankingData:
+def problem(random_state: int = 0, n_features: int = 2) -> RankingData:
     """Noisy labels: no direction of the weights ranks everything right."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     X = rng.normal(size=(120, n_features)).astype(np.float32)
     hidden = X @ np.arange(1, n_features + 1) + rng.normal(size=120)
     return RankingData.from_arrays(X, np.searchsorted([0, 1.5], hidden), group=np.full(20, 6))
@@ -44,7 +44,7 @@ def best_and_worst(data: RankingData, measure: Measure) -> tuple[float, float, f
         borders += [angle + np.pi / 2, angle - np.pi / 2]
     around = np.sort(np.concatenate(borders) % (2 * np.pi))
     middles = (around + np.append(around[1:], around[0] + 2 * np.pi)) / 2
-    values = np.array([measure.mean(towards(angle).score(data), data) for angle in middles])
+    values = np.array([measure.mean(towards(angle).predict(data), data) for angle in middles])
     return float(middles[values.argmax()]), float(middles[values.argmin()]), float(values.max())
 
 
@@ -71,9 +71,13 @@ def test_the_best_weights_of_all_pass_and_the_worst_fail(measure: Measure, steps
 
 def test_random_weights_fail() -> None:
     data = problem(1, 12)
-    for seed in range(5):
+    for random_state in range(5):
         result = local_optimality(
-            LinearRanker(np.random.default_rng(seed).normal(size=12)), data, NDCG(), seed=seed, **QUICK
+            LinearRanker(np.random.default_rng(random_state).normal(size=12)),
+            data,
+            NDCG(),
+            random_state=random_state,
+            **QUICK,
         )
         assert result.local_optimum is False
         assert result.improving > 0
@@ -82,15 +86,15 @@ def test_random_weights_fail() -> None:
 def test_the_numbers_of_the_best_point_are_those_of_a_ranker_there() -> None:
     data = problem(2, 5)
     ranker = LinearRanker([1.0, 1.0, -1.0, 0.0, 2.0])
-    result = local_optimality(ranker, data, NDCG(5), seed=3, **QUICK)
+    result = local_optimality(ranker, data, NDCG(5), random_state=3, **QUICK)
     best = result.best
     assert best is not None
     assert best == result.improvements()[0]
     there = LinearRanker(ranker.weights + best.distance * result.direction_of(best))
     assert best.distance == pytest.approx(best.step * np.linalg.norm(ranker.weights))
-    assert NDCG(5).mean(there.score(data), data) == pytest.approx(result.value + best.gain, abs=1e-12)
+    assert NDCG(5).mean(there.predict(data), data) == pytest.approx(result.value + best.gain, abs=1e-12)
     assert best.gain == max(result.changes.mean.max(), result.weight_changes.mean.max())
-    before, after = (NDCG(5).values(one.score(data), data) for one in (ranker, there))
+    before, after = (NDCG(5).values(one.predict(data), data) for one in (ranker, there))
     p = stats.ttest_rel(after, before, alternative="greater").pvalue
     points = 10 * (result.directions + 2 * result.weights_tried)
     assert best.p == pytest.approx(min(1.0, p * points))
@@ -176,9 +180,9 @@ def test_progress_counts_up_to_everything() -> None:
 
 def test_same_seed_same_result() -> None:
     data, ranker = problem(7, 6), LinearRanker(np.ones(6))
-    first = local_optimality(ranker, data, NDCG(), seed=1, **QUICK)
-    again = local_optimality(ranker, data, NDCG(), seed=1, threads=1, **QUICK)
-    other = local_optimality(ranker, data, NDCG(), seed=2, **QUICK)
+    first = local_optimality(ranker, data, NDCG(), random_state=1, **QUICK)
+    again = local_optimality(ranker, data, NDCG(), random_state=1, n_jobs=1, **QUICK)
+    other = local_optimality(ranker, data, NDCG(), random_state=2, **QUICK)
     np.testing.assert_array_equal(first.changes.mean, again.changes.mean)
     assert not np.array_equal(first.changes.mean, other.changes.mean)
 

@@ -29,9 +29,9 @@ MEASURES = [
 ]
 
 
-def made_up(seed: int = 0, *, coarse: bool = True) -> RankingData:
+def made_up(random_state: int = 0, *, coarse: bool = True) -> RankingData:
     """Lists of 1 to 9 documents with equal documents in them, missing features, unjudged documents and lists."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     sizes = rng.integers(1, 10, 60)
     n = int(sizes.sum())
     X = rng.integers(0, 3, (n, 4)).astype(float) if coarse else rng.normal(size=(n, 4))
@@ -55,12 +55,12 @@ def test_every_measure_and_tie_rule(name: str) -> None:
     directions = rng.integers(-4, 5, (5, 4)) / 4
     distances = np.array([0.25, 1.0, 4.0])
     changes = terrain.changes(directions, distances)
-    before = measure.values(ranker.score(data), data)
+    before = measure.values(ranker.predict(data), data)
     assert terrain.value == pytest.approx(np.nanmean(before), rel=1e-12)
     for row, direction in enumerate(directions):
         for column, distance in enumerate(distances):
             moved = LinearRanker(ranker.weights + distance * direction, mean=ranker.mean, scale=ranker.scale)
-            difference = measure.values(moved.score(data), data) - before
+            difference = measure.values(moved.predict(data), data) - before
             difference = difference[~np.isnan(difference)]
             assert changes.mean[row, column] == pytest.approx(difference.mean(), abs=1e-12)
             error = difference.std(ddof=1) / np.sqrt(len(difference))
@@ -79,7 +79,7 @@ def test_a_weighted_sum_moves_the_weights_of_its_parts() -> None:
             weights = np.array([1.0, 0.5, -0.5])
             weights[part] += distance
             moved = WeightedSum(list(zip(weights, parts, strict=True)), feature_names=names)
-            expected = NDCG().mean(moved.score(data), data) - NDCG().mean(ranker.score(data), data)
+            expected = NDCG().mean(moved.predict(data), data) - NDCG().mean(ranker.predict(data), data)
             assert changes.mean[part, column] == pytest.approx(expected, abs=1e-12)
 
 
@@ -90,8 +90,8 @@ def test_threads_change_nothing() -> None:
     data = RankingData.from_arrays(X, labels, group=np.full(n_queries, n_docs))
     directions = rng.normal(size=(3, 6))
     one, three = (
-        Terrain(LinearRanker(np.ones(6)), data, NDCG(10), threads=threads).changes(directions, DISTANCES)
-        for threads in (1, 3)
+        Terrain(LinearRanker(np.ones(6)), data, NDCG(10), n_jobs=n_jobs).changes(directions, DISTANCES)
+        for n_jobs in (1, 3)
     )
     np.testing.assert_array_equal(one.mean, three.mean)
     np.testing.assert_array_equal(one.standard_error, three.standard_error)

@@ -137,4 +137,4 @@ def test_facts_are_plain_text() -> None:
         ("done", "yes"),
     ]
     assert model_views({"m": model})[0].groups == [("parameters", [("leaves", "15")])]
-    assert math.isfinite(model.score([[1.0]])[0])
+    assert math.isfinite(model.predict([[1.0]])[0])

@@ -23,10 +23,10 @@ def test_errors_of_a_block_reach_the_caller() -> None:
             raise RuntimeError("in a thread")
 
     with pytest.raises(RuntimeError, match="in a thread"):
-        for_query_blocks(work, np.arange(20_001), threads=2)
+        for_query_blocks(work, np.arange(20_001), n_jobs=2)
 
 
 def test_thread_count_is_checked() -> None:
-    with pytest.raises(ValueError, match="threads is 0"):
+    with pytest.raises(ValueError, match="n_jobs is 0"):
         thread_count(0)
     assert thread_count() >= 1

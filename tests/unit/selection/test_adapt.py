@@ -12,7 +12,7 @@ from gradrank.measures import NDCG
 from gradrank.models.linear import LinearRanker
 from gradrank.selection.adapt import INTERPOLATION, OWN, adapt, adapted, compare_adaptation, sensible_parameters
 
-DATA = make_data(60, n_docs=10, n_features=4, seed=2)
+DATA = make_data(60, n_docs=10, n_features=4, random_state=2)
 FAST = {"trees": 8, "early_stopping": None}
 BASES = {"one": LinearRanker([1.0, 0, 0, 0]), "two": LinearRanker([1.0, 0.5], feature_names=["f3", "f2"])}
 
@@ -42,14 +42,15 @@ def test_each_query_is_tested_once_by_models_that_did_not_see_it() -> None:
 
 def test_same_seed_same_result() -> None:
     first, again = (
-        compare_adaptation({"one": BASES["one"]}, DATA, folds=3, parameters=FAST, seed=3).to_dict() for _ in range(2)
+        compare_adaptation({"one": BASES["one"]}, DATA, folds=3, parameters=FAST, random_state=3).to_dict()
+        for _ in range(2)
     )
     assert first == again
 
 
 def test_adapted_to_all_data() -> None:
     model = adapt(BASES["one"], DATA, trees=5, parameters={"rate": 0.3})
-    assert NDCG(5).mean(model.score(DATA), DATA) > NDCG(5).mean(BASES["one"].score(DATA), DATA)
+    assert NDCG(5).mean(model.predict(DATA), DATA) > NDCG(5).mean(BASES["one"].predict(DATA), DATA)
 
 
 def test_parameters_grow_with_the_data() -> None:

@@ -16,7 +16,7 @@ from gradrank.models.trees.ensemble import TreeEnsemble
 from gradrank.selection.auto import auto
 from gradrank.selection.members import portfolio
 
-SETS = make_splits(60, n_docs=10, n_features=5, seed=2)
+SETS = make_splits(60, n_docs=10, n_features=5, random_state=2)
 TRAIN, VALID, TEST = SETS["train"], SETS["vali"], SETS["test"]
 
 
@@ -27,34 +27,34 @@ def test_every_member_is_a_learner_that_can_be_made() -> None:
 
 
 def test_members_differ() -> None:
-    first = list(islice(portfolio(NDCG(10), seed=5), 12))
+    first = list(islice(portfolio(NDCG(10), random_state=5), 12))
     assert len({(member.algorithm, str(member.parameters)) for member in first}) == 12
     assert {member.algorithm for member in first} >= {"lambdamart", "mart", "ranksvm", "lambdarank"}
     assert "lambdarank" not in {member.algorithm for member in islice(portfolio(NDCG(10), nets=False), 12)}
 
 
-def test_equal_sum_of_standardised_trees() -> None:
-    result = auto(TRAIN, VALID, NDCG(10), most=2, seed=3)
-    columns = [ranker.score(VALID) for ranker in result.rankers]
-    centred = [
+def test_equal_sum_of_standardized_trees() -> None:
+    result = auto(TRAIN, VALID, NDCG(10), most=2, random_state=3)
+    columns = [ranker.predict(VALID) for ranker in result.rankers]
+    centered = [
         column - np.repeat(np.add.reduceat(column, VALID.indptr[:-1]) / VALID.sizes, VALID.sizes) for column in columns
     ]
-    expected = sum(column / np.sqrt(np.mean(part**2)) for column, part in zip(columns, centred, strict=True))
-    np.testing.assert_allclose(result.ranker.score(VALID), expected, rtol=1e-10, atol=1e-10)
+    expected = sum(column / np.sqrt(np.mean(part**2)) for column, part in zip(columns, centered, strict=True))
+    np.testing.assert_allclose(result.ranker.predict(VALID), expected, rtol=1e-10, atol=1e-10)
     assert isinstance(result.ranker, TreeEnsemble)
     assert result.values["NDCG@10"] == pytest.approx(NDCG(10).mean(expected, VALID))
 
 
 def test_members_can_be_trained_again() -> None:
-    result = auto(TRAIN, VALID, ERR(), most=3, seed=1)
+    result = auto(TRAIN, VALID, ERR(), most=3, random_state=1)
     for row, ranker in zip(result.rows, result.rankers, strict=True):
         again = algorithm(row.member.algorithm)(**row.member.parameters).fit(TRAIN, valid=VALID)
-        np.testing.assert_array_equal(again.ranker_.score(TEST), ranker.score(TEST))
-        assert row.value == pytest.approx(ERR().mean(ranker.score(VALID), VALID))
+        np.testing.assert_array_equal(again.ranker_.predict(TEST), ranker.predict(TEST))
+        assert row.value == pytest.approx(ERR().mean(ranker.predict(VALID), VALID))
 
 
 def test_what_does_not_help_stays_out_and_what_helps_joins() -> None:
-    result = auto(TRAIN, VALID, NDCG(10), most=4, seed=1)
+    result = auto(TRAIN, VALID, NDCG(10), most=4, random_state=1)
     newcomers = [row for row in result.rows if not row.member.in_bag]
     assert newcomers
     for row in newcomers:
@@ -91,7 +91,7 @@ def test_budget_too_short_for_one_member_still_gives_a_model() -> None:
     assert result.rows[0].member.parameters["trees"] == 1
     assert not result.interrupted
     again = algorithm("lambdamart")(**result.rows[0].member.parameters).fit(TRAIN, valid=VALID)
-    np.testing.assert_array_equal(again.ranker_.score(TEST), result.rankers[0].score(TEST))
+    np.testing.assert_array_equal(again.ranker_.predict(TEST), result.rankers[0].predict(TEST))
 
 
 @pytest.mark.parametrize("options", [{"budget": 0.0}, {"budget": float("nan")}, {"most": 0}])

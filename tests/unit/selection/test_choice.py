@@ -41,9 +41,9 @@ def by_definition(values: dict[str, np.ndarray], level: float) -> str:
     return max(left, key=lambda name: values[name][-1].mean())
 
 
-@given(seed=st.integers(0, 400), tiers=st.integers(1, 3), level=st.sampled_from([0.01, 0.05, 0.3]))
-def test_the_rule_by_definition(seed: int, tiers: int, level: float) -> None:
-    rng = np.random.default_rng(seed)
+@given(random_state=st.integers(0, 400), tiers=st.integers(1, 3), level=st.sampled_from([0.01, 0.05, 0.3]))
+def test_the_rule_by_definition(random_state: int, tiers: int, level: float) -> None:
+    rng = np.random.default_rng(random_state)
     common = rng.random((tiers, 30))
     values = {
         f"s{number}": common + 0.1 * rng.standard_normal((tiers, 30)) + 0.05 * rng.standard_normal((tiers, 1))
@@ -112,7 +112,7 @@ def test_queries_without_a_value_are_left_out() -> None:
     assert choose(evaluation_of({**BASE, "nothing": nothing})).system == "w=0"
 
 
-@pytest.mark.parametrize("test", ["randomisation", "bootstrap"])
+@pytest.mark.parametrize("test", ["randomization", "bootstrap"])
 def test_other_tests(test: str) -> None:
     values = {**BASE, "greedy": shifted(-0.05, 0.3), "kind": shifted(0.0, 0.1)}
     assert choose(evaluation_of(values), test=test, resamples=500).system == "kind"

@@ -14,13 +14,13 @@ from gradrank.measures import CNDCG, NDCG, measure_values
 from gradrank.objectives import parse_objective
 from gradrank.selection.sweep import Sweep, checked_weights, reweighted, sweep
 
-DATA = make_splits(60, n_docs=10, n_features=5, seed=3, clicks=True)
+DATA = make_splits(60, n_docs=10, n_features=5, random_state=3, clicks=True)
 WEIGHTS = [0.2, 0.6]
 
 
 def learner(**options: object) -> LambdaMART:
     return LambdaMART(
-        "Tiered(NDCG, CNDCG)", measure="Graded(NDCG@3, CNDCG@3)", trees=8, min_docs=5, threads=1, **options
+        "Tiered(NDCG, CNDCG)", measure="Graded(NDCG@3, CNDCG@3)", trees=8, min_docs=5, n_jobs=1, **options
     )  # type: ignore[arg-type]
 
 
@@ -33,9 +33,9 @@ def test_members_are_what_the_learner_trains_alone() -> None:
     assert found.weights == {"w=0": 0.0, "w=0.2": 0.2, "w=0.6": 0.6}
     for name, weight in found.weights.items():
         alone = LambdaMART(f"Tiered(NDCG, CNDCG, weight={weight})", measure="Graded(NDCG@3, CNDCG@3)", trees=8,
-                           min_docs=5, threads=1).fit(DATA["train"], valid=DATA["vali"])  # fmt: skip
+                           min_docs=5, n_jobs=1).fit(DATA["train"], valid=DATA["vali"])  # fmt: skip
         assert found.rankers[name].to_dict()["payload"] == alone.ranker_.to_dict()["payload"]
-        scores = alone.ranker_.score(DATA["test"])
+        scores = alone.ranker_.predict(DATA["test"])
         values = measure_values([NDCG(3), CNDCG(3)], scores, DATA["test"])
         for measure in (NDCG(3), CNDCG(3)):
             mean = found.evaluations["test"].summary(name, measure).mean
@@ -107,7 +107,7 @@ def test_models_of_another_sweep_are_not_taken(tmp_path) -> None:
         sweep(learner(), DATA["train"], DATA["test"], WEIGHTS, folder=tmp_path)
     same = Trainings()
     sweep(
-        learner().set_params(threads=2, diagnostics=2), DATA["train"], DATA["vali"], WEIGHTS, folder=tmp_path, fit=same
+        learner().set_params(n_jobs=2, diagnostics=2), DATA["train"], DATA["vali"], WEIGHTS, folder=tmp_path, fit=same
     )
     assert same.names == []
 

@@ -324,7 +324,7 @@ def test_the_likelihood_never_falls_and_labels_are_probabilities(
     assert labels.examination.probability.max() in (0.0, 1.0)
 
 
-def test_no_general_optimiser_finds_a_higher_likelihood() -> None:
+def test_no_general_optimizer_finds_a_higher_likelihood() -> None:
     rng = np.random.default_rng(3)
     names = list("abcdef")
     sessions: list[Session] = [
@@ -377,7 +377,7 @@ def test_join_worked_by_hand() -> None:
     # (q2, d) has a row but too few sessions; (q2, b) is a known document of a known query, but not together.
     assert_array_equal(joined.label("rate"), np.float32([np.nan, np.nan, 0.5, np.nan, 1 / 3, np.nan]))
     assert joined.label_names == ("label", "rate")
-    assert (counts.documents_matched, counts.documents_unmatched, counts.documents_labelled) == (3, 3, 2)
+    assert (counts.documents_matched, counts.documents_unmatched, counts.documents_labeled) == (3, 3, 2)
     assert (counts.queries_matched, counts.queries_unmatched) == (2, 1)
     assert (counts.rows_used, counts.rows_unused) == (3, 2)
 

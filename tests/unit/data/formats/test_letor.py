@@ -342,8 +342,8 @@ class TestErrors:
             read_letor(path, max_features=10**12)
 
 
-def made_up(n_docs: int, n_features: int, seed: int = 0) -> RankingData:
-    generator = np.random.default_rng(seed)
+def made_up(n_docs: int, n_features: int, random_state: int = 0) -> RankingData:
+    generator = np.random.default_rng(random_state)
     features = np.round(generator.normal(size=(n_docs, n_features)), 6)
     features[generator.random(features.shape) < 0.3] = 0
     return RankingData.from_arrays(
@@ -355,19 +355,19 @@ def made_up(n_docs: int, n_features: int, seed: int = 0) -> RankingData:
 
 
 class TestParts:
-    @pytest.mark.parametrize("threads", [1, 2, 3])
+    @pytest.mark.parametrize("n_jobs", [1, 2, 3])
     @pytest.mark.parametrize("chunk", [1, 100, 5000])
-    def test_same_result_however_the_file_is_cut(self, tmp_path, threads, chunk):
+    def test_same_result_however_the_file_is_cut(self, tmp_path, n_jobs, chunk):
         data = made_up(300, 7)
         write_letor(data, tmp_path / "a.txt")
-        same(read_letor(tmp_path / "a.txt", threads=threads, _chunk_bytes=chunk), data)
+        same(read_letor(tmp_path / "a.txt", n_jobs=n_jobs, _chunk_bytes=chunk), data)
 
     @pytest.mark.parametrize("chunk", [1, 64, 1 << 20])
     def test_first_error_in_file_order(self, write, chunk):
         path = write(GOOD * 10 + "1 qid:1 9:1 9:1 1:x\n" + GOOD * 10 + "1 qid:1 1:x\n" + GOOD * 5)
-        for threads in (1, 3):
+        for n_jobs in (1, 3):
             with pytest.raises(DataError, match=r"data.txt:11: the feature of '9:1' is given twice"):
-                read_letor(path, threads=threads, _chunk_bytes=chunk)
+                read_letor(path, n_jobs=n_jobs, _chunk_bytes=chunk)
 
     def test_many_numbers_left_to_python(self, write):
         # Halfway between two float32, then a little more than 19 digits can tell.
@@ -391,8 +391,8 @@ class TestParts:
             read_letor(write(GOOD * 3))
 
     def test_no_threads(self, write):
-        with pytest.raises(ValueError, match="threads is 0"):
-            read_letor(write(GOOD), threads=0)
+        with pytest.raises(ValueError, match="n_jobs is 0"):
+            read_letor(write(GOOD), n_jobs=0)
 
 
 class TestOtherReaders:

@@ -106,7 +106,7 @@ def agree(path, content: bytes, missing: bool = False, zero_based: bool = False,
 
     def read() -> RankingData:
         return read_letor(
-            path, missing=missing, zero_based=zero_based, max_features=MAX_FEATURES, threads=2, _chunk_bytes=chunk
+            path, missing=missing, zero_based=zero_based, max_features=MAX_FEATURES, n_jobs=2, _chunk_bytes=chunk
         )
 
     expected = Reference(missing, zero_based).read(content)

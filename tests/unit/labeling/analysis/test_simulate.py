@@ -237,7 +237,7 @@ def test_json_holds_no_nan_and_what_the_tables_need(report: LabelingReport) -> N
     first = found["agreement"][0]
     assert (first["tool"], first["scope"], first["pairs"]) == ("T1", "all", 50 * 1225)
     assert sum(map(sum, first["counts"])) == first["agreed"] + first["disagreed"] == first["pairs"]
-    assert [sum(row) for row in first["row_normalised"]] == pytest.approx([1, 1, 1])
+    assert [sum(row) for row in first["row_normalized"]] == pytest.approx([1, 1, 1])
     assert found["side_bias"]["total"] > 0
     assert set(found["side_bias_by_assessor"]) == {f"U{index}" for index in range(1, 6)}
 

@@ -31,12 +31,12 @@ BOOSTERS = (RankBoost, AdaRank, FocusedBoost)
 
 @pytest.fixture(scope="module")
 def data() -> dict[str, RankingData]:
-    return make_splits(50, n_docs=15, n_features=6, seed=3)
+    return make_splits(50, n_docs=15, n_features=6, random_state=3)
 
 
-def small_data(seed: int, n_queries: int = 6, n_docs: int = 7, n_features: int = 3) -> RankingData:
+def small_data(random_state: int, n_queries: int = 6, n_docs: int = 7, n_features: int = 3) -> RankingData:
     """Few different values and labels, with missing ones."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     n = n_queries * n_docs
     X = rng.integers(0, 5, (n, n_features)).astype(np.float32)
     X[rng.random(X.shape) < 0.1] = np.nan
@@ -59,9 +59,9 @@ def pair_table(data: RankingData, scores: np.ndarray, per_query: bool) -> dict[t
 
 @given(st.integers(0, 10_000), st.booleans())
 @settings(max_examples=40)
-def test_potential_is_that_of_all_pairs(seed: int, per_query: bool) -> None:
-    data = small_data(seed)
-    scores = np.random.default_rng(seed).normal(size=data.n_docs)
+def test_potential_is_that_of_all_pairs(random_state: int, per_query: bool) -> None:
+    data = small_data(random_state)
+    scores = np.random.default_rng(random_state).normal(size=data.n_docs)
     table = pair_table(data, scores, per_query)
     loss = sum(table.values())
     expected = np.zeros(data.n_docs)
@@ -104,12 +104,12 @@ def candidates(data: RankingData, kind: str) -> list[tuple[int, int, float | Non
 
 @given(st.integers(0, 10_000), st.sampled_from(["threshold", "feature"]), st.sampled_from([0.0, 0.3, 1.0]))
 @settings(max_examples=40, deadline=None)
-def test_search_finds_the_best_of_all(seed: int, kind: str, beta: float) -> None:
-    data = small_data(seed)
-    rng = np.random.default_rng(seed)
+def test_search_finds_the_best_of_all(random_state: int, kind: str, beta: float) -> None:
+    data = small_data(random_state)
+    rng = np.random.default_rng(random_state)
     potential = FactoredPairs(data.label(), data.indptr).potential(rng.normal(size=data.n_docs)).values
     weights = rng.random(data.n_queries)
-    quality = Quality.of(NDCG(3).bind(data), above_chance=bool(seed % 2))
+    quality = Quality.of(NDCG(3).bind(data), above_chance=bool(random_state % 2))
     rows = np.arange(data.n_docs)
     weak: WeakRankers = (
         Thresholds(data, (rows, quality)) if kind == "threshold" else ScaledFeatures(data, (rows, quality))
@@ -222,19 +222,19 @@ def test_rankers_score_as_the_ensemble(
     X = data["test"].X.copy()
     X[::5, 1] = np.nan
     expected = sum(weak.alpha * weak.values(X) for weak in found.chosen)
-    difference = model.ranker_.score(X) - expected
+    difference = model.ranker_.predict(X) - expected
     assert difference == pytest.approx(np.full(len(X), difference[0]), abs=1e-9)
     model.ranker_.save(tmp_path / "model.json")
     loaded = load_ranker(tmp_path / "model.json")
-    assert np.array_equal(loaded.score(X), model.ranker_.score(X))
+    assert np.array_equal(loaded.predict(X), model.ranker_.predict(X))
     assert loaded.training["best"] == found.best
     assert loaded.training["grown"] == 25
 
 
 @pytest.mark.parametrize("learner", BOOSTERS)
 def test_threads_do_not_matter(learner: type[FeatureBoosting]) -> None:
-    train = make_splits(400, n_docs=30, n_features=4, seed=1)["train"]
-    one, three = (learner(rounds=5, threads=threads).fit(train) for threads in (1, 3))
+    train = make_splits(400, n_docs=30, n_features=4, random_state=1)["train"]
+    one, three = (learner(rounds=5, n_jobs=n_jobs).fit(train) for n_jobs in (1, 3))
     assert np.array_equal(one.predict(train), three.predict(train))
 
 
@@ -263,15 +263,15 @@ def test_early_stopping(data: dict[str, RankingData]) -> None:
 
 def test_focused_boost_with_beta_0_is_rankboost_on_top_and_rest(data: dict[str, RankingData]) -> None:
     graded = data["train"]
-    labels = top_k_labels(graded.label(), graded.indptr, 5, seed=2)
-    focused = FocusedBoost(k=5, beta=0.0, rounds=20, uniform="pair", seed=2).fit(graded)
+    labels = top_k_labels(graded.label(), graded.indptr, 5, random_state=2)
+    focused = FocusedBoost(k=5, beta=0.0, rounds=20, uniform="pair", random_state=2).fit(graded)
     plain = RankBoost(rounds=20).fit(graded.with_label("label", labels > 0))
     assert [made.weak for made in focused.ensemble_.rounds] == [made.weak for made in plain.ensemble_.rounds]
 
 
 def test_top_lists_are_the_ordered_documents(data: dict[str, RankingData]) -> None:
     train = data["train"]
-    labels = top_k_labels(train.label(), train.indptr, 4, seed=0)
+    labels = top_k_labels(train.label(), train.indptr, 4, random_state=0)
     lists = top_lists(train, labels, KappaNDCG(4), False, None)
     assert lists is not None
     assert np.array_equal(lists.rows, np.flatnonzero(labels > 0))

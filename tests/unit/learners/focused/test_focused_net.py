@@ -21,13 +21,13 @@ QUICK = {"k": 5, "hidden": 0, "epochs": 2, "batch": 8}
 
 @pytest.fixture(scope="module")
 def data() -> dict[str, RankingData]:
-    return make_splits(30, n_docs=12, n_features=4, seed=2)
+    return make_splits(30, n_docs=12, n_features=4, random_state=2)
 
 
 def test_grades_become_a_seeded_truth(data: dict[str, RankingData]) -> None:
     graded = data["train"]
-    truth = graded.with_label("label", top_k_labels(graded.label(), graded.indptr, 5, seed=3))
-    made, given = (clone(FocusedNet(**QUICK, seed=3)).fit(train) for train in (graded, truth))
+    truth = graded.with_label("label", top_k_labels(graded.label(), graded.indptr, 5, random_state=3))
+    made, given = (clone(FocusedNet(**QUICK, random_state=3)).fit(train) for train in (graded, truth))
     assert np.array_equal(made.predict(graded), given.predict(graded))
     assert made.ranker_.training["objective"] == str(Focused(5, 0.5))
 

@@ -10,14 +10,14 @@ import scipy.optimize
 import scipy.sparse
 
 from gradrank.errors import TrainingError
-from gradrank.learners.linear.bundle import Cut, minimise
+from gradrank.learners.linear.bundle import Cut, minimize
 from gradrank.learners.linear.map_risk import AveragePrecisionOracle, MixedOracle
 from gradrank.learners.linear.pair_risk import PairOracle, PairWeights
 from gradrank.learners.linear.scaled_features import DenseFeatures, SparseFeatures, scaled_features
 
 
 class Absolute:
-    """Σ |s − target|: its minimiser under ½‖w‖² is known for one document a feature."""
+    """Σ |s − target|: its minimizer under ½‖w‖² is known for one document a feature."""
 
     parts = 1
 
@@ -29,8 +29,8 @@ class Absolute:
         return np.array([np.abs(distance).sum()]), np.sign(distance)[None]
 
 
-def made_up(n_queries: int = 30, n_docs: int = 12, n_features: int = 6, seed: int = 0):  # type: ignore[no-untyped-def]
-    rng = np.random.default_rng(seed)
+def made_up(n_queries: int = 30, n_docs: int = 12, n_features: int = 6, random_state: int = 0):  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(random_state)
     X = rng.normal(size=(n_queries * n_docs, n_features))
     labels = np.clip(np.round(X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=len(X))), 0, 2).astype(np.float32)
     return X, labels, np.arange(0, len(X) + 1, n_docs)
@@ -38,7 +38,7 @@ def made_up(n_queries: int = 30, n_docs: int = 12, n_features: int = 6, seed: in
 
 def test_soft_threshold() -> None:
     target = np.array([3.0, -0.2, 0.5, 0.0])
-    solution = minimise(DenseFeatures(np.eye(4), np.zeros(4), np.ones(4)), Absolute(target), 0.4, tolerance=1e-7)
+    solution = minimize(DenseFeatures(np.eye(4), np.zeros(4), np.ones(4)), Absolute(target), 0.4, tolerance=1e-7)
     # The minimum of ½w² + c|w − t| is t, kept within −c…c.
     assert solution.weights == pytest.approx(np.clip(target, -0.4, 0.4), abs=1e-3)
     assert solution.converged
@@ -46,11 +46,11 @@ def test_soft_threshold() -> None:
 
 
 def test_against_a_smooth_solver() -> None:
-    """SVMmap's risk, minimised by a general method from the solver's result, gets no better."""
+    """SVMmap's risk, minimized by a general method from the solver's result, gets no better."""
     X, labels, indptr = made_up()
     oracle = AveragePrecisionOracle(labels, indptr)
     features = scaled_features(X, "none")
-    solution = minimise(features, oracle, 0.7, tolerance=1e-6)
+    solution = minimize(features, oracle, 0.7, tolerance=1e-6)
 
     def objective(w: np.ndarray) -> float:
         return float(0.5 * w @ w + 0.7 * oracle(X @ w)[0][0])
@@ -65,7 +65,7 @@ def test_against_a_smooth_solver() -> None:
 def test_gap_falls_and_is_told() -> None:
     X, labels, indptr = made_up()
     told: list[Cut] = []
-    solution = minimise(scaled_features(X), PairOracle(labels, indptr), 1.0, tolerance=1e-4, callbacks=(told.append,))
+    solution = minimize(scaled_features(X), PairOracle(labels, indptr), 1.0, tolerance=1e-4, callbacks=(told.append,))
     assert [cut.number for cut in told] == list(range(1, len(told) + 1))
     assert all(later.objective <= earlier.objective for earlier, later in itertools.pairwise(told))
     assert all(later.bound >= earlier.bound for earlier, later in itertools.pairwise(told))
@@ -93,8 +93,8 @@ def test_newton_and_planes_find_the_same(c: float, pairs: PairWeights) -> None:
     weight = np.random.default_rng(1).uniform(0.0, 3.0, len(indptr) - 1).astype(np.float32)
     oracle = PairOracle(labels, indptr, pairs=pairs, weight=weight)
     features = scaled_features(X)
-    fast = minimise(features, oracle, c, tolerance=1e-5)
-    slow = minimise(features, PlanesOnly(oracle), c, tolerance=1e-5)
+    fast = minimize(features, oracle, c, tolerance=1e-5)
+    slow = minimize(features, PlanesOnly(oracle), c, tolerance=1e-5)
     assert fast.converged
     assert slow.converged
     assert max(fast.bound, slow.bound) <= min(fast.objective, slow.objective)
@@ -106,18 +106,18 @@ def test_newton_and_planes_find_the_same(c: float, pairs: PairWeights) -> None:
 def test_newton_needs_fewer_points_than_planes() -> None:
     X, labels, indptr = made_up(n_queries=100, n_features=20)
     oracle, features = PairOracle(labels, indptr, pairs="sum"), scaled_features(X)
-    fast, slow = (minimise(features, risk, 1.0, tolerance=1e-4) for risk in (oracle, PlanesOnly(oracle)))
+    fast, slow = (minimize(features, risk, 1.0, tolerance=1e-4) for risk in (oracle, PlanesOnly(oracle)))
     assert fast.cuts < slow.cuts / 2
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_outliers_do_not_hold_newton_up(seed: int) -> None:
-    rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("random_state", range(3))
+def test_outliers_do_not_hold_newton_up(random_state: int) -> None:
+    rng = np.random.default_rng(random_state)
     X = rng.standard_t(1.5, size=(1200, 20))
     worth = np.tanh(X[:, 0]) + 0.5 * np.tanh(X[:, 1]) + rng.normal(size=len(X))
     labels = np.clip(np.round(worth), 0, 2).astype(np.float32)
     oracle, features = PairOracle(labels, np.arange(0, 1201, 12), pairs="sum"), scaled_features(X)
-    fast, slow = (minimise(features, risk, 1.0, tolerance=1e-4) for risk in (oracle, PlanesOnly(oracle)))
+    fast, slow = (minimize(features, risk, 1.0, tolerance=1e-4) for risk in (oracle, PlanesOnly(oracle)))
     assert fast.cuts < slow.cuts / 2
     assert max(fast.bound, slow.bound) <= min(fast.objective, slow.objective)
 
@@ -127,7 +127,7 @@ def test_planes_finish_what_newton_leaves(monkeypatch: pytest.MonkeyPatch) -> No
     X, labels, indptr = made_up()
     oracle, features = PairOracle(labels, indptr), scaled_features(X)
     told: list[Cut] = []
-    solution = minimise(features, oracle, 1.0, tolerance=1e-5, callbacks=(told.append,))
+    solution = minimize(features, oracle, 1.0, tolerance=1e-5, callbacks=(told.append,))
     assert solution.gap <= 1e-5
     assert [cut.number for cut in told] == list(range(1, solution.cuts + 1))
 
@@ -137,13 +137,13 @@ def test_second_derivative_of_differences() -> None:
     X = rng.normal(size=(50, 7))
     better, worse = rng.integers(0, 50, (2, 5001))
     weight = rng.uniform(size=5001)
-    features = scaled_features(X, "standard", threads=2)
+    features = scaled_features(X, "standard", n_jobs=2)
     scaled = X / X.std(axis=0)
     differences = scaled[better] - scaled[worse]
     wanted = np.einsum("i,ij,ik->jk", weight, differences, differences)
     found = features.difference_gram(better, worse, weight)
     assert found == pytest.approx(wanted)
-    assert (scaled_features(X, "standard", threads=1).difference_gram(better, worse, weight) == found).all()
+    assert (scaled_features(X, "standard", n_jobs=1).difference_gram(better, worse, weight) == found).all()
     sparse = scaled_features(scipy.sparse.csr_array(X), "standard")
     assert sparse.difference_gram(better, worse, weight) == pytest.approx(wanted)
     X[[3, 4], 2] = np.nan  # counts as the mean
@@ -154,7 +154,7 @@ def test_second_derivative_of_differences() -> None:
 
 def test_too_few_cuts_are_said() -> None:
     X, labels, indptr = made_up()
-    solution = minimise(scaled_features(X), PairOracle(labels, indptr), 10.0, tolerance=1e-6, max_cuts=2)
+    solution = minimize(scaled_features(X), PairOracle(labels, indptr), 10.0, tolerance=1e-6, max_cuts=2)
     assert not solution.converged
     assert solution.gap > 1e-6
 
@@ -163,10 +163,10 @@ def test_warm_start_finds_the_same_with_fewer_cuts() -> None:
     X, labels, indptr = made_up()
     features = scaled_features(X)
     oracle = MixedOracle(AveragePrecisionOracle(labels, indptr), PairOracle(labels, indptr))
-    first = minimise(features, oracle, 1.0, mixture=(0.5, 0.5), tolerance=1e-5)
+    first = minimize(features, oracle, 1.0, mixture=(0.5, 0.5), tolerance=1e-5)
     for c, mixture in ((2.0, (0.5, 0.5)), (1.0, (0.6, 0.4)), (1.0, (1.0, 0.0))):
-        cold = minimise(features, oracle, c, mixture=mixture, tolerance=1e-5)
-        warm = minimise(features, oracle, c, mixture=mixture, tolerance=1e-5, start=first)
+        cold = minimize(features, oracle, c, mixture=mixture, tolerance=1e-5)
+        warm = minimize(features, oracle, c, mixture=mixture, tolerance=1e-5, start=first)
         assert warm.objective == pytest.approx(cold.objective, rel=3e-5)
         assert warm.cuts < cold.cuts
     assert len(first.planes) <= first.cuts + 1  # its planes are not touched by those who start from them
@@ -179,7 +179,7 @@ def test_interruption_keeps_the_best_point() -> None:
         if cut.number == 3:
             raise KeyboardInterrupt
 
-    solution = minimise(scaled_features(X), PairOracle(labels, indptr), 10.0, tolerance=1e-8, callbacks=(stop,))
+    solution = minimize(scaled_features(X), PairOracle(labels, indptr), 10.0, tolerance=1e-8, callbacks=(stop,))
     assert solution.cuts == 3
     assert not solution.converged
     assert solution.objective < 10.0 * PairOracle(labels, indptr)(np.zeros(len(X)))[0][0]
@@ -189,7 +189,7 @@ def test_c_must_be_positive() -> None:
     X, labels, indptr = made_up(2)
     for wrong in (0.0, -1.0, np.inf, np.nan):
         with pytest.raises(TrainingError, match="c is"):
-            minimise(scaled_features(X), PairOracle(labels, indptr), wrong)
+            minimize(scaled_features(X), PairOracle(labels, indptr), wrong)
 
 
 # ---------------------------------------------------------------------- products
@@ -209,11 +209,11 @@ def test_products_are_those_of_the_scaled_matrix(scaling: str) -> None:
     expected = (filled - np.nanmean(X.astype(float), axis=0)) / spread
     weights, values = rng.normal(size=5), rng.normal(size=9000)
     for order in ("C", "F"):
-        features = scaled_features(np.asarray(X, order=order), scaling, threads=2)  # type: ignore[arg-type]
+        features = scaled_features(np.asarray(X, order=order), scaling, n_jobs=2)  # type: ignore[arg-type]
         assert isinstance(features, DenseFeatures)
         assert features.times(weights) == pytest.approx(expected @ weights, rel=1e-6, abs=1e-6)
         assert features.transposed_times(values) == pytest.approx(expected.T @ values, rel=1e-6, abs=1e-4)
-    one = scaled_features(X, scaling, threads=1)  # type: ignore[arg-type]
+    one = scaled_features(X, scaling, n_jobs=1)  # type: ignore[arg-type]
     assert np.array_equal(one.transposed_times(values), features.transposed_times(values))
 
 
@@ -221,8 +221,8 @@ def test_sparse_matrices_give_the_same_solution() -> None:
     X, labels, indptr = made_up(n_features=20)
     X[np.random.default_rng(2).random(X.shape) < 0.9] = 0.0
     oracle = PairOracle(labels, indptr)
-    dense = minimise(DenseFeatures(X, np.zeros(20), scaled_features(X).scale), oracle, 1.0, tolerance=1e-5)
+    dense = minimize(DenseFeatures(X, np.zeros(20), scaled_features(X).scale), oracle, 1.0, tolerance=1e-5)
     for matrix in (X, scipy.sparse.csr_array(X), scipy.sparse.coo_matrix(X)):
         features = scaled_features(matrix)
         assert isinstance(features, SparseFeatures)
-        assert minimise(features, oracle, 1.0, tolerance=1e-5).objective == pytest.approx(dense.objective, rel=2e-5)
+        assert minimize(features, oracle, 1.0, tolerance=1e-5).objective == pytest.approx(dense.objective, rel=2e-5)

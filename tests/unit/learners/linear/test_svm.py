@@ -28,7 +28,7 @@ SVMS = (RankSVM, SVMmap, FocusedSVM)
 
 @pytest.fixture(scope="module")
 def data() -> dict[str, RankingData]:
-    return make_splits(60, n_docs=15, n_features=6, seed=3)
+    return make_splits(60, n_docs=15, n_features=6, random_state=3)
 
 
 def pair_differences(data: RankingData) -> tuple[np.ndarray, np.ndarray]:
@@ -80,12 +80,12 @@ def test_scaling_is_part_of_the_ranker(data: dict[str, RankingData], learner: ty
 def test_models_save_and_threads_do_not_matter(
     data: dict[str, RankingData], learner: type[RankSVM], tmp_path: Path
 ) -> None:
-    one = clone(learner(c=1.0, threads=1)).fit(data["train"])
-    two = learner(c=1.0, threads=2).fit(data["train"])
+    one = clone(learner(c=1.0, n_jobs=1)).fit(data["train"])
+    two = learner(c=1.0, n_jobs=2).fit(data["train"])
     assert np.array_equal(one.predict(data["test"]), two.predict(data["test"]))
     one.ranker_.save(tmp_path / "model.json")
     loaded = load_ranker(tmp_path / "model.json")
-    assert np.array_equal(loaded.score(data["test"]), one.predict(data["test"]))
+    assert np.array_equal(loaded.predict(data["test"]), one.predict(data["test"]))
     assert loaded.training["learner"] == learner.__name__
     assert loaded.training["gap"] <= 1e-3
     assert loaded.training["best"] == loaded.training["grown"] == one.solution_.cuts
@@ -109,7 +109,7 @@ def test_c_is_chosen_on_validation_data(data: dict[str, RankingData]) -> None:
 def test_ends_of_focused_svm(data: dict[str, RankingData]) -> None:
     """β = 0 is RankSVM on T × F; β = 1 knows nothing of F."""
     graded = data["train"]
-    labels = top_k_labels(graded.label(), graded.indptr, 5, seed=1)
+    labels = top_k_labels(graded.label(), graded.indptr, 5, random_state=1)
     train = graded.with_label("label", labels)
     pairs = RankSVM(c=0.5, tolerance=1e-4).fit(graded.with_label("label", labels > 0))
     ends = [FocusedSVM(k=5, beta=beta, c=0.5, tolerance=1e-4).fit(train) for beta in (0.0, 1.0)]
@@ -124,11 +124,11 @@ def test_ends_of_focused_svm(data: dict[str, RankingData]) -> None:
 
 def test_graded_labels_become_a_seeded_top_k_truth(data: dict[str, RankingData]) -> None:
     graded = data["train"]
-    truth = graded.with_label("label", top_k_labels(graded.label(), graded.indptr, 5, seed=9))
+    truth = graded.with_label("label", top_k_labels(graded.label(), graded.indptr, 5, random_state=9))
     made, given, other = (
-        FocusedSVM(k=5, seed=9).fit(graded),
+        FocusedSVM(k=5, random_state=9).fit(graded),
         FocusedSVM(k=5).fit(truth),
-        FocusedSVM(k=5, seed=8).fit(graded),
+        FocusedSVM(k=5, random_state=8).fit(graded),
     )
     assert np.array_equal(made.predict(graded), given.predict(graded))
     assert not np.array_equal(made.predict(graded), other.predict(graded))

@@ -52,11 +52,11 @@ def test_hinge_is_the_sum_over_all_pairs(query: tuple[np.ndarray, ...], mean: bo
 
 
 @given(queries(9, grades), st.integers(0, 1000))
-def test_planes_of_the_hinge_lie_below_it(query: tuple[np.ndarray, ...], seed: int) -> None:
+def test_planes_of_the_hinge_lie_below_it(query: tuple[np.ndarray, ...], random_state: int) -> None:
     labels, indptr, scores = query
     oracle = PairOracle(labels, indptr, pairs="sum")
     value, gradient = oracle(scores)
-    other = np.random.default_rng(seed).normal(size=len(scores), scale=2.0)
+    other = np.random.default_rng(random_state).normal(size=len(scores), scale=2.0)
     assert oracle(other)[0][0] >= value[0] + gradient[0] @ (other - scores) - 1e-9
 
 
@@ -112,12 +112,12 @@ def test_a_sample_of_the_corner_stands_for_all_of_it(query: tuple[np.ndarray, ..
 
 @given(queries(9, grades), widths, st.integers(0, 1000))
 def test_planes_of_the_rounded_hinge_lie_below_the_hinge(
-    query: tuple[np.ndarray, ...], width: float, seed: int
+    query: tuple[np.ndarray, ...], width: float, random_state: int
 ) -> None:
     labels, indptr, scores = query
     oracle = PairOracle(labels, indptr)
     smooth = oracle.smoothed(scores, width)
-    other = np.random.default_rng(seed).normal(size=len(scores), scale=2.0)
+    other = np.random.default_rng(random_state).normal(size=len(scores), scale=2.0)
     for at in (scores, other):
         assert oracle(at)[0][0] >= smooth.offset + smooth.gradient @ at - 1e-9
 
@@ -189,8 +189,8 @@ def greedy_violation(relevant: np.ndarray, scores: np.ndarray) -> float:
 
 @given(st.integers(0, 10_000), st.integers(2, 400))
 @settings(max_examples=30)
-def test_halving_finds_what_the_full_search_finds(seed: int, n: int) -> None:
-    rng = np.random.default_rng(seed)
+def test_halving_finds_what_the_full_search_finds(random_state: int, n: int) -> None:
+    rng = np.random.default_rng(random_state)
     relevant = rng.random(n) < rng.random()
     if relevant.all() or not relevant.any():
         relevant[0] = not relevant[0]
@@ -200,18 +200,18 @@ def test_halving_finds_what_the_full_search_finds(seed: int, n: int) -> None:
 
 
 @given(queries(7, grades), st.integers(0, 1000))
-def test_planes_of_the_map_risk_lie_below_it(query: tuple[np.ndarray, ...], seed: int) -> None:
+def test_planes_of_the_map_risk_lie_below_it(query: tuple[np.ndarray, ...], random_state: int) -> None:
     labels, indptr, scores = query
     oracle = AveragePrecisionOracle(labels, indptr, rel=2.0)
     value, gradient = oracle(scores)
-    other = np.random.default_rng(seed).normal(size=len(scores))
+    other = np.random.default_rng(random_state).normal(size=len(scores))
     assert oracle(other)[0][0] >= value[0] + gradient[0] @ (other - scores) - 1e-9
 
 
 @given(queries(6, st.just(0.0)), st.integers(1, 6), st.integers(0, 99))
-def test_order_risk_is_the_mean_over_the_cuts(query: tuple[np.ndarray, ...], k: int, seed: int) -> None:
+def test_order_risk_is_the_mean_over_the_cuts(query: tuple[np.ndarray, ...], k: int, random_state: int) -> None:
     _, indptr, scores = query
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     labels = np.zeros(len(scores), dtype=np.float32)
     expected = np.zeros(len(scores))
     total = 0.0
@@ -237,7 +237,7 @@ def test_query_weights_and_threads_change_nothing_else() -> None:
     scores = rng.normal(size=indptr[-1])
     weight = rng.integers(0, 3, 500).astype(float)
     for make in (PairOracle, AveragePrecisionOracle):
-        one, many = make(labels, indptr, threads=1)(scores), make(labels, indptr, threads=3)(scores)
+        one, many = make(labels, indptr, n_jobs=1)(scores), make(labels, indptr, n_jobs=3)(scores)
         assert one[0] == many[0]
         assert np.array_equal(one[1], many[1])
         _, plain = make(labels, indptr)(scores)

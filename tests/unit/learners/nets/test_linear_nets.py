@@ -18,7 +18,7 @@ from gradrank.learners.nets import LambdaRank, ListMLE, ListNet, NetLearner, Ran
 from gradrank.models.linear import LinearRanker
 from gradrank.models.nets.scaling import Scaling
 
-SPLITS = make_splits(60, n_docs=12, n_features=6, seed=3, noise=0.5)
+SPLITS = make_splits(60, n_docs=12, n_features=6, random_state=3, noise=0.5)
 TRAIN = SPLITS["train"]
 Z = Scaling.learned(TRAIN.X).apply(TRAIN.X).astype(np.float64)
 LABELS = TRAIN.label().astype(np.float64)
@@ -50,13 +50,13 @@ def ranknet(weights: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 @pytest.mark.parametrize(("kind", "loss"), [(ListNet, listnet), (RankNet, ranknet)])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("random_state", [0, 1])
 def test_the_minimum_is_found(
-    kind: type[NetLearner], loss: Callable[[np.ndarray], tuple[float, np.ndarray]], seed: int
+    kind: type[NetLearner], loss: Callable[[np.ndarray], tuple[float, np.ndarray]], random_state: int
 ) -> None:
     least = minimize(loss, np.zeros(6), jac=True, method="L-BFGS-B", options={"ftol": 1e-12, "gtol": 1e-8})
     gain = loss(np.zeros(6))[0] - least.fun
-    found = weights_of(kind(weight_decay=0.0, seed=seed, **LINEAR).fit(TRAIN))
+    found = weights_of(kind(weight_decay=0.0, random_state=random_state, **LINEAR).fit(TRAIN))
     # Adam gives each batch's gradient its own length, so that its resting point is near the minimum, not on it.
     assert loss(found)[0] - least.fun < 0.005 * gain
     np.testing.assert_allclose(found, least.x, atol=0.07 * np.abs(least.x).max())
@@ -71,7 +71,7 @@ def test_the_minimum_of_a_single_batch_is_found_to_the_digit() -> None:
 
 @pytest.mark.parametrize("kind", [ListNet, RankNet, ListMLE, RegressionNet, FocusedNet])
 def test_convex_costs_start_from_nothing(kind: type[NetLearner]) -> None:
-    still: dict[str, Any] = {"epochs": 1, "optimiser": "sgd", "rate": 1e-30}
+    still: dict[str, Any] = {"epochs": 1, "optimizer": "sgd", "rate": 1e-30}
     assert np.abs(weights_of(kind(**LINEAR, **still).fit(TRAIN))).max() < 1e-20
     # New random starts are asked for: there must be something random.
     assert np.abs(weights_of(kind(**LINEAR, **still, restart=5).fit(TRAIN))).min() > 0
@@ -79,9 +79,9 @@ def test_convex_costs_start_from_nothing(kind: type[NetLearner]) -> None:
 
 def test_other_costs_start_at_random() -> None:
     for objective in ("NDCG@10", "Scheduled(ListNet, Lambda(NDCG))"):
-        model = LambdaRank(objective, **LINEAR, epochs=1, optimiser="sgd", rate=1e-30).fit(TRAIN)
+        model = LambdaRank(objective, **LINEAR, epochs=1, optimizer="sgd", rate=1e-30).fit(TRAIN)
         assert np.abs(weights_of(model)).min() > 0
-    donmez = ListNet(**LINEAR, epochs=1, optimiser="donmez", rate=1e-30).fit(TRAIN, valid=SPLITS["vali"])
+    donmez = ListNet(**LINEAR, epochs=1, optimizer="donmez", rate=1e-30).fit(TRAIN, valid=SPLITS["vali"])
     assert np.abs(weights_of(donmez)).min() > 0
 
 
@@ -100,7 +100,7 @@ def test_the_rate_is_halved_whenever_the_loss_does_not_fall() -> None:
     fell = np.diff([listnet(np.zeros(6))[0], *losses]) < 0
     assert 0 < fell.sum() < len(fell)
     assert (found[2:] / found[1:-1]).tolist() == np.where(fell, 1.0, 0.5).tolist()
-    for steady in ({"optimiser": "sgd"}, {"hidden": 3}, {"restart": 50}):
+    for steady in ({"optimizer": "sgd"}, {"hidden": 3}, {"restart": 50}):
         assert len(set(rates(**steady, epochs=30))) == 1
 
 

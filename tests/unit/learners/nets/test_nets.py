@@ -25,7 +25,7 @@ from gradrank.models.nets.scaling import Scaling
 from gradrank.models.registry import load_ranker
 from gradrank.objectives import parse_objective
 
-SPLITS = make_splits(40, n_docs=12, n_features=6, seed=3)
+SPLITS = make_splits(40, n_docs=12, n_features=6, random_state=3)
 TRAIN, VALI, TEST = SPLITS["train"], SPLITS["vali"], SPLITS["test"]
 QUICK: dict[str, Any] = {"epochs": 6, "hidden": 4, "batch": 8}
 
@@ -64,28 +64,28 @@ def regression_loss(scores: Any, labels: Any) -> Any:
 @pytest.mark.parametrize(
     ("kind", "loss"), [(RankNet, ranknet_loss), (ListNet, listnet_loss), (RegressionNet, regression_loss)]
 )
-@pytest.mark.parametrize(("optimiser", "rate"), [("sgd", 1e-3), ("adam", 0.01)])
-def test_epochs_are_those_of_autograd(kind: type[NetLearner], loss: Any, optimiser: str, rate: float) -> None:
-    options = {"hidden": 5, "activation": "tanh", "batch": "full", "optimiser": optimiser, "rate": rate,
+@pytest.mark.parametrize(("optimizer", "rate"), [("sgd", 1e-3), ("adam", 0.01)])
+def test_epochs_are_those_of_autograd(kind: type[NetLearner], loss: Any, optimizer: str, rate: float) -> None:
+    options = {"hidden": 5, "activation": "tanh", "batch": "full", "optimizer": optimizer, "rate": rate,
                "weight_decay": 0.01}  # fmt: skip
     start = kind(epochs=1, **options).fit(TRAIN).ranker_  # type: ignore[arg-type]
-    after = kind(epochs=1 if optimiser == "adam" else 5, **options).fit(TRAIN).ranker_  # type: ignore[arg-type]
+    after = kind(epochs=1 if optimizer == "adam" else 5, **options).fit(TRAIN).ranker_  # type: ignore[arg-type]
     assert isinstance(start, NetRanker)
-    if optimiser == "adam":
+    if optimizer == "adam":
         # Adam's moments begin at the first step, so the first step is compared: undo it by the start's own seed.
         start = _first_weights(kind, options)
     net = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Tanh(), torch.nn.Linear(5, 1))
     for layer, (weight, bias) in zip((net[0], net[2]), start.layers, strict=True):
         layer.weight.data, layer.bias.data = (torch.tensor(part, dtype=torch.float32) for part in (weight, bias))
-    steps = torch.optim.AdamW if optimiser == "adam" else torch.optim.SGD
+    steps = torch.optim.AdamW if optimizer == "adam" else torch.optim.SGD
     updates = steps(net.parameters(), lr=rate, weight_decay=0.01)
     features = torch.from_numpy(Scaling.learned(TRAIN.X).apply(TRAIN.X))
     labels = torch.from_numpy(TRAIN.label())
-    for _ in range(1 if optimiser == "adam" else 4):
+    for _ in range(1 if optimizer == "adam" else 4):
         updates.zero_grad()
         scores = net(features)[:, 0]
         total = sum(loss(scores[a:b], labels[a:b]) for a, b in zip(TRAIN.indptr[:-1], TRAIN.indptr[1:], strict=True))
-        (total / (TRAIN.n_queries if optimiser == "adam" else 1)).backward()
+        (total / (TRAIN.n_queries if optimizer == "adam" else 1)).backward()
         updates.step()
     expected = np.concatenate([value.detach().numpy().ravel() for value in net.parameters()])
     # float32 sums in another order.
@@ -119,7 +119,7 @@ def _first_weights(kind: type[NetLearner], options: dict[str, Any]) -> NetRanker
 def test_a_linear_net_moves_along_the_lambdas(objective: str) -> None:
     rng = np.random.default_rng(0)
     train = TRAIN.with_label("clicks", rng.random(TRAIN.n_docs))
-    options: dict[str, Any] = {"hidden": 0, "optimiser": "sgd", "batch": "full", "rate": 0.01}
+    options: dict[str, Any] = {"hidden": 0, "optimizer": "sgd", "batch": "full", "rate": 0.01}
     before, after = (LambdaRank(objective, epochs=n, **options).fit(train) for n in (1, 2))
     scaled = Scaling.learned(train.X).apply(train.X).astype(np.float64)
     scores = scaled @ weights(before)[:-1] + weights(before)[-1]
@@ -130,7 +130,7 @@ def test_a_linear_net_moves_along_the_lambdas(objective: str) -> None:
 
 def test_schedules_go_by_epochs() -> None:
     scheduled = "Scheduled(Lambda(NDCG), Lambda(MAP, cost=sigmoid), schedule=linear, w0=0, eta=1)"
-    options: dict[str, Any] = {"hidden": 0, "optimiser": "sgd", "batch": "full", "rate": 0.01}
+    options: dict[str, Any] = {"hidden": 0, "optimizer": "sgd", "batch": "full", "rate": 0.01}
     first = LambdaRank("Lambda(NDCG)", epochs=1, **options).fit(TRAIN)
     assert weights(LambdaRank(scheduled, epochs=1, **options).fit(TRAIN)).tolist() == weights(first).tolist()
     scaled = Scaling.learned(TRAIN.X).apply(TRAIN.X).astype(np.float64)
@@ -202,10 +202,10 @@ def test_validation_chooses_the_rate() -> None:
 
 # ---------------------------------------------------------------- the paper's schedule
 def test_the_papers_schedule() -> None:
-    chosen = LambdaRank(optimiser="donmez")._chosen()
+    chosen = LambdaRank(optimizer="donmez")._chosen()
     assert chosen["epochs"], chosen["restart"] == (700, 50)
     assert chosen["rates"] == "1e-07,1e-06,1e-05,0.0001,0.001"
-    model = fitted(optimiser="donmez", rate=0.3, epochs=40, batch=1)
+    model = fitted(optimizer="donmez", rate=0.3, epochs=40, batch=1)
     train, rates = curve(model, "train"), np.array(model.ranker_.training["rates"])
     falls = np.flatnonzero(np.diff(train) < 0) + 1
     lower = np.flatnonzero(np.diff(rates) < 0)
@@ -216,7 +216,7 @@ def test_the_papers_schedule() -> None:
 
 def test_weights_are_drawn_anew_when_nothing_moves() -> None:
     # A rate that moves nothing: every start stands still at once.
-    model = fitted(optimiser="sgd", rate=1e-30, restart=3, epochs=11)
+    model = fitted(optimizer="sgd", rate=1e-30, restart=3, epochs=11)
     values = curve(model)
     assert [len(set(values[at : at + 4])) for at in (0, 4)] == [1, 1]
     assert len({values[0], values[4], values[8]}) == 3
@@ -228,7 +228,7 @@ def test_weights_are_drawn_anew_when_nothing_moves() -> None:
 # ---------------------------------------------------------------- rates that explode
 def test_an_exploding_rate_is_said_and_lowered() -> None:
     told: list[Step] = []
-    model = fitted(RegressionNet, optimiser="sgd", rate=1e3, hidden=0, batch="full", epochs=30, callbacks=[told.append])
+    model = fitted(RegressionNet, optimizer="sgd", rate=1e3, hidden=0, batch="full", epochs=30, callbacks=[told.append])
     facts = model.ranker_.training
     assert facts["notes"][0].startswith("epoch ")
     assert "scores exploded at learning rate 1000: started anew at 100" in facts["notes"][0]
@@ -242,18 +242,18 @@ def test_an_exploding_rate_is_said_and_lowered() -> None:
 def test_labels_out_of_all_proportion() -> None:
     data = TRAIN.with_label("label", TRAIN.label() * 1e30)
     with pytest.raises(TrainingError, match="beyond all bounds even at learning rate"):
-        RegressionNet(optimiser="sgd", rate=1e9, hidden=0, epochs=40).fit(data)
+        RegressionNet(optimizer="sgd", rate=1e9, hidden=0, epochs=40).fit(data)
 
 
 # ---------------------------------------------------------------- the same result again
-@pytest.mark.parametrize("options", [{}, {"hidden": 0, "batch": "full"}, {"optimiser": "donmez", "rate": 0.01}])
+@pytest.mark.parametrize("options", [{}, {"hidden": 0, "batch": "full"}, {"optimizer": "donmez", "rate": 0.01}])
 def test_threads_change_nothing(options: dict[str, Any]) -> None:
     results = []
     before = torch.get_num_threads()
-    for threads, torch_threads in ((1, 1), (2, 1), (2, 2)):
+    for n_jobs, torch_threads in ((1, 1), (2, 1), (2, 2)):
         torch.set_num_threads(torch_threads)
         try:
-            model = fitted(threads=threads, **options)
+            model = fitted(n_jobs=n_jobs, **options)
             assert torch.get_num_threads() == torch_threads
         finally:
             torch.set_num_threads(before)
@@ -265,10 +265,10 @@ def test_seeds_decide_and_leave_others_alone() -> None:
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    first = weights(fitted(seed=1))
+    first = weights(fitted(random_state=1))
     assert torch.equal(torch.rand(3), expected)
-    assert weights(fitted(seed=1)).tolist() == first.tolist()
-    assert weights(fitted(seed=2)).tolist() != first.tolist()
+    assert weights(fitted(random_state=1)).tolist() == first.tolist()
+    assert weights(fitted(random_state=2)).tolist() != first.tolist()
 
 
 class Stop:
@@ -286,8 +286,8 @@ class Stop:
     "options",
     [
         {},
-        {"optimiser": "donmez", "rates": "0.001,0.1", "restart": 2, "early_stopping": 7},
-        {"optimiser": "sgd", "rate": 1e3, "hidden": 0, "kind": RegressionNet, "batch": "full"},
+        {"optimizer": "donmez", "rates": "0.001,0.1", "restart": 2, "early_stopping": 7},
+        {"optimizer": "sgd", "rate": 1e3, "hidden": 0, "kind": RegressionNet, "batch": "full"},
     ],
 )
 def test_an_interrupted_run_goes_on_to_the_same_model(tmp_path: Path, options: dict[str, Any]) -> None:
@@ -364,12 +364,12 @@ def test_a_module_of_ones_own(tmp_path: Path) -> None:
     assert model.predict(TEST).tobytes() == again.predict(TEST).tobytes()
     assert max(curve(model)) == NDCG(10).mean(model.predict(VALI), VALI)
     many, before = np.tile(TEST.X, (60, 1)), torch.get_num_threads()
-    assert model.ranker_.score(many, threads=1).tobytes() == model.ranker_.score(many, threads=2).tobytes()
+    assert model.ranker_.predict(many, n_jobs=1).tobytes() == model.ranker_.predict(many, n_jobs=2).tobytes()
     assert torch.get_num_threads() == before
     path = tmp_path / "gated.safetensors"
     model.ranker_.save(path)
     loaded = ModuleRanker.load(path, Gated(6))
-    assert loaded.score(TEST).tobytes() == model.predict(TEST).tobytes()
+    assert loaded.predict(TEST).tobytes() == model.predict(TEST).tobytes()
     assert loaded.training["best"] == model.ranker_.training["best"]
     with pytest.raises(ModelError, match=r"holds the weights of a .*Gated: ModuleRanker.load takes it"):
         load_ranker(path)
@@ -434,7 +434,7 @@ def test_nothing_to_learn(labels: np.ndarray, message: str) -> None:
         ({"rate": 0.1, "rates": "0.1"}, "not both"),
         ({"batch": 0}, "batch is 0"),
         ({"batch": "half"}, "batch is 'half', expected a number of queries, query \\(one\\) or full"),
-        ({"optimiser": "lbfgs"}, "optimiser is 'lbfgs', expected adam, sgd or donmez"),
+        ({"optimizer": "lbfgs"}, "optimizer is 'lbfgs', expected adam, sgd or donmez"),
         ({"weight_decay": -1}, "weight_decay is -1"),
         ({"restart": -3}, "restart is -3"),
         ({"early_stopping": 0}, "early_stopping is 0"),
@@ -493,7 +493,7 @@ from gradrank.errors import MissingExtraError
 from gradrank.learners.nets import LambdaRank
 from gradrank.models.registry import load_ranker
 import numpy as np
-print(load_ranker({str(tmp_path / "net.json")!r}).score(np.zeros((1, 6))).shape)
+print(load_ranker({str(tmp_path / "net.json")!r}).predict(np.zeros((1, 6))).shape)
 try:
     LambdaRank().fit([[0.0], [1.0]], [0, 1], qid=[1, 1])
 except MissingExtraError as error:
@@ -506,7 +506,7 @@ except MissingExtraError as error:
 
 
 def test_pairs_of_each_label_source_are_told() -> None:
-    data = make_splits(20, n_docs=8, n_features=4, seed=3, clicks=True)["train"]
+    data = make_splits(20, n_docs=8, n_features=4, random_state=3, clicks=True)["train"]
     told: list[object] = []
 
     class Listener:

@@ -27,8 +27,8 @@ NAN = float("nan")
 GRADED = Tiered((Lambda(NDCG()), Lambda(CNDCG())), (0.8, 0.2))
 
 
-def made_up(seed: int, *, missing: float = 0.0, grades: int = 5) -> tuple[RankingData, np.ndarray]:
-    rng = np.random.default_rng(seed)
+def made_up(random_state: int, *, missing: float = 0.0, grades: int = 5) -> tuple[RankingData, np.ndarray]:
+    rng = np.random.default_rng(random_state)
     sizes = rng.integers(1, 12, 8)
     n = int(sizes.sum())
     columns = {
@@ -58,11 +58,11 @@ def pair_sizes(part: Lambda, data: RankingData, scores: np.ndarray) -> np.ndarra
 # ---------------------------------------------------------------- figure 3a: gradient shares
 @pytest.mark.parametrize(
     "part", [Lambda(NDCG()), Lambda(NDCG(3), cost=Sigmoid(0.5)), Lambda(ERR(), cost=RankNet(2.0)),
-             Lambda(NDCG(), normalise="deviation")], ids=str
+             Lambda(NDCG(), normalize="deviation")], ids=str
 )  # fmt: skip
-@given(seed=st.integers(0, 200))
-def test_gradient_shares_by_definition(part: Lambda, seed: int) -> None:
-    data, scores = made_up(seed)
+@given(random_state=st.integers(0, 200))
+def test_gradient_shares_by_definition(part: Lambda, random_state: int) -> None:
+    data, scores = made_up(random_state)
     labels = data.label()
     levels = Levels.of(labels, high=3.0)
     got = GradientShares(part, data, levels).at(scores)
@@ -79,10 +79,10 @@ def test_gradient_shares_by_definition(part: Lambda, seed: int) -> None:
         assert np.isnan(list(got.values())).all()
 
 
-@given(seed=st.integers(0, 200))
-def test_gradient_shares_of_top_documents_are_those_of_the_paper(seed: int) -> None:
+@given(random_state=st.integers(0, 200))
+def test_gradient_shares_of_top_documents_are_those_of_the_paper(random_state: int) -> None:
     # No better document pushes the best ones down, so that λ_j is the sum of its parts' sizes: eq. 11 to the letter.
-    data, scores = made_up(seed)
+    data, scores = made_up(random_state)
     labels = data.label()
     pairs = pair_sizes(Lambda(NDCG()), data, scores)
     best = np.flatnonzero((labels == labels.max()) & (pairs.sum(axis=1) > 1e-9))
@@ -106,9 +106,9 @@ def test_gradient_shares_by_hand() -> None:
 
 
 # ---------------------------------------------------------------- figure 2: agreement
-@given(seed=st.integers(0, 300))
-def test_agreement_by_definition(seed: int) -> None:
-    data, scores = made_up(seed, missing=0.1, grades=3)
+@given(random_state=st.integers(0, 300))
+def test_agreement_by_definition(random_state: int) -> None:
+    data, scores = made_up(random_state, missing=0.1, grades=3)
     grades, clicks = data.label("label"), data.label("clicks")
     # Condensed lists are those of the judged documents: the λ's of each source know its own documents only.
     got = Agreement(GRADED, 1, data).at(scores)
@@ -180,10 +180,10 @@ def test_what_is_highly_relevant_by_default(labels: list[int], high: float, n_lo
     assert (levels.high, levels.n_low) == (high, n_low)
 
 
-@given(seed=st.integers(0, 300), top=st.integers(1, 5))
-def test_rank_changes_by_definition(seed: int, top: int) -> None:
-    rng = np.random.default_rng(seed)
-    data, scores = made_up(seed)
+@given(random_state=st.integers(0, 300), top=st.integers(1, 5))
+def test_rank_changes_by_definition(random_state: int, top: int) -> None:
+    rng = np.random.default_rng(random_state)
+    data, scores = made_up(random_state)
     later = scores + rng.normal(size=data.n_docs)
     orders = []
     whole, upper = [], []
@@ -201,16 +201,16 @@ def test_rank_changes_by_definition(seed: int, top: int) -> None:
 
 # ---------------------------------------------------------------- the recorder
 def test_the_sample_is_some_whole_queries() -> None:
-    data = make_data(50, n_docs=(1, 9), n_features=3, seed=4)
-    sample, rows = sampled_queries(data, 20, seed=1)
+    data = make_data(50, n_docs=(1, 9), n_features=3, random_state=4)
+    sample, rows = sampled_queries(data, 20, random_state=1)
     assert sample.n_queries == 20
     assert sample.sizes.min() > 1
     np.testing.assert_array_equal(sample.label(), data.label()[rows])
-    np.testing.assert_array_equal(sampled_queries(data, 20, seed=1)[1], rows)
-    assert not np.array_equal(sampled_queries(data, 20, seed=2)[1], rows)
-    assert sampled_queries(data, 1000, seed=1)[0].n_queries == np.count_nonzero(data.sizes > 1)
+    np.testing.assert_array_equal(sampled_queries(data, 20, random_state=1)[1], rows)
+    assert not np.array_equal(sampled_queries(data, 20, random_state=2)[1], rows)
+    assert sampled_queries(data, 1000, random_state=1)[0].n_queries == np.count_nonzero(data.sizes > 1)
     lonely = RankingData.from_arrays(np.zeros((3, 1)), [0, 1, 2], qid=[1, 2, 3])
-    assert sampled_queries(lonely, 10, seed=0)[0].n_queries == 3
+    assert sampled_queries(lonely, 10, random_state=0)[0].n_queries == 3
 
 
 def test_what_is_looked_at_when() -> None:
@@ -241,9 +241,9 @@ def test_the_parts_on_grades() -> None:
 
 
 def model(**options: object) -> LambdaMART:
-    data = make_data(40, n_docs=12, n_features=5, seed=2, clicks=True)
-    valid = make_data(20, n_docs=12, n_features=5, seed=2, clicks=True, part=1)
-    return LambdaMART(GRADED, trees=12, min_docs=5, threads=1, **options).fit(data, valid=valid)  # type: ignore[arg-type]
+    data = make_data(40, n_docs=12, n_features=5, random_state=2, clicks=True)
+    valid = make_data(20, n_docs=12, n_features=5, random_state=2, clicks=True, part=1)
+    return LambdaMART(GRADED, trees=12, min_docs=5, n_jobs=1, **options).fit(data, valid=valid)  # type: ignore[arg-type]
 
 
 def without_times(found: dict[str, object]) -> dict[str, object]:
@@ -282,9 +282,9 @@ def test_a_run_that_goes_on_records_the_same(tmp_path) -> None:
 
 @pytest.mark.parametrize("objective", ["Regression", "MAP", "Scheduled(NDCG, Lambda(NDCG@3, cost=sigmoid))"])
 def test_objectives_of_all_kinds_are_diagnosed(objective: str) -> None:
-    data = make_data(20, n_docs=8, n_features=5, seed=2)
+    data = make_data(20, n_docs=8, n_features=5, random_state=2)
     found = (
-        LambdaMART(objective, trees=4, min_docs=5, diagnostics=2, threads=1).fit(data).ranker_.training["diagnostics"]
+        LambdaMART(objective, trees=4, min_docs=5, diagnostics=2, n_jobs=1).fit(data).ranker_.training["diagnostics"]
     )
     assert found["steps"] == [0, 2, 4]
     assert len(found["top_labels"]["0"]) == 3
@@ -293,14 +293,14 @@ def test_objectives_of_all_kinds_are_diagnosed(objective: str) -> None:
 
 @pytest.mark.parametrize("diagnostics", [0, -1, 2.5, True])
 def test_wrong_numbers(diagnostics: object) -> None:
-    data = make_data(5, n_docs=8, n_features=5, seed=2)
+    data = make_data(5, n_docs=8, n_features=5, random_state=2)
     with pytest.raises(GradrankError, match=r"every is .*, expected a whole number of 1 or more"):
         LambdaMART(trees=2, diagnostics=diagnostics).fit(data)
 
 
 def test_learners_without_gradients_refuse() -> None:
     with pytest.raises(GradrankError, match="no λ-gradients to diagnose"):
-        McRank(trees=2, diagnostics=1).fit(make_data(5, n_docs=8, n_features=5, seed=2))
+        McRank(trees=2, diagnostics=1).fit(make_data(5, n_docs=8, n_features=5, random_state=2))
 
 
 def test_map_of_high_labels_only() -> None:

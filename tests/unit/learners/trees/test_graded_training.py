@@ -14,11 +14,11 @@ GRADED = "Tiered(NDCG, CNDCG, weight=0.2)"
 
 
 def data_of(part: int = 0) -> RankingData:
-    return make_data(30, n_docs=10, n_features=5, seed=2, clicks=True, part=part)
+    return make_data(30, n_docs=10, n_features=5, random_state=2, clicks=True, part=part)
 
 
 def learner(objective: str = GRADED, **options: object) -> LambdaMART:
-    return LambdaMART(objective, trees=5, min_docs=5, threads=1, **options)  # type: ignore[arg-type]
+    return LambdaMART(objective, trees=5, min_docs=5, n_jobs=1, **options)  # type: ignore[arg-type]
 
 
 class Listener:
@@ -44,8 +44,8 @@ def test_pairs_are_told_first_and_kept_with_the_model() -> None:
     pairs = trained.ranker_.training["pairs"]
     assert listener.heard == [[(fact["source"], fact["pairs"]) for fact in pairs], 1, 2, 3, 4, 5]
     assert [fact["weight"] for fact in pairs] == [0.8, 0.2]
-    assert pairs[1]["unlabelled_documents"] == data.indptr[4]
-    assert pairs[1]["unlabelled_queries"] == 4
+    assert pairs[1]["unlabeled_documents"] == data.indptr[4]
+    assert pairs[1]["unlabeled_queries"] == 4
 
 
 @pytest.mark.parametrize(

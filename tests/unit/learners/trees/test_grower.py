@@ -13,15 +13,15 @@ from gradrank.learners.trees.grower import TreeGrower, TreeSettings
 from gradrank.models.trees.ensemble import TreeEnsemble
 from gradrank.objectives import parse_objective
 
-DATA = make_data(60, n_docs=40, n_features=8, seed=5)
+DATA = make_data(60, n_docs=40, n_features=8, random_state=5)
 
 
 @pytest.mark.parametrize("split", ["newton", "mse"])
 def test_rounded_gradients_give_the_tree_that_exact_sums_of_them_give(split: str) -> None:
     settings = TreeSettings(leaves=12, min_docs=5)
     quick, exact = (
-        TreeGrower(DATA, replace(settings, quantised=quantised), split=split, seed=1, threads=2)  # type: ignore[arg-type]
-        for quantised in (True, False)
+        TreeGrower(DATA, replace(settings, quantized=quantized), split=split, random_state=1, n_jobs=2)  # type: ignore[arg-type]
+        for quantized in (True, False)
     )
     bound = parse_objective("NDCG@10").bind(DATA)
     for step in range(5):
@@ -35,9 +35,9 @@ def test_rounded_gradients_give_the_tree_that_exact_sums_of_them_give(split: str
         np.testing.assert_allclose(tree.threshold, same.threshold)
 
 
-@pytest.mark.parametrize("options", [{"features": 0.5}, {"monotone": (1,) + (0,) * 7}, {"quantised": False}])
+@pytest.mark.parametrize("options", [{"features": 0.5}, {"monotone": (1,) + (0,) * 7}, {"quantized": False}])
 def test_where_lightgbm_cannot_sum_rounded_gradients_they_are_exact(options: dict[str, object]) -> None:
-    grower = TreeGrower(DATA, TreeSettings(**options), split="newton", seed=1, threads=1)  # type: ignore[arg-type]
+    grower = TreeGrower(DATA, TreeSettings(**options), split="newton", random_state=1, n_jobs=1)  # type: ignore[arg-type]
     gradients = parse_objective("NDCG@10").bind(DATA).gradients(np.arange(DATA.n_docs, dtype=np.float64))
     grower.grow(gradients.lambdas, gradients.rhos, 0)
     assert grower._gradients is not None
@@ -55,7 +55,7 @@ def test_whether_a_value_is_there_can_be_all_that_matters() -> None:
     data = RankingData.from_arrays(X, labels, group=np.full(60, 10))
     ranker = LambdaMART("NDCG@10", trees=3, min_docs=5).fit(data).ranker_
     assert isinstance(ranker, TreeEnsemble)
-    scores = ranker.score(data)
+    scores = ranker.predict(data)
     assert scores[labels == 1].min() > scores[labels == 0].max()
     booster = lightgbm.Booster(model_str=ranker.to_lightgbm_text())
     np.testing.assert_array_equal(booster.predict(data.X), scores)
@@ -63,13 +63,11 @@ def test_whether_a_value_is_there_can_be_all_that_matters() -> None:
 
 
 def test_rounded_gradients_give_the_same_tree_by_rows_and_by_columns_on_any_number_of_threads() -> None:
-    ways = [
-        ({"force_row_wise": row, "force_col_wise": not row}, threads) for row in (True, False) for threads in (1, 2)
-    ]
-    big = make_data(120, n_docs=60, n_features=80, seed=1)  # large enough for two threads
+    ways = [({"force_row_wise": row, "force_col_wise": not row}, n_jobs) for row in (True, False) for n_jobs in (1, 2)]
+    big = make_data(120, n_docs=60, n_features=80, random_state=1)  # large enough for two threads
     growers = [
-        TreeGrower(big, TreeSettings(leaves=31, extra=extra), split="newton", seed=1, threads=threads)
-        for extra, threads in ways
+        TreeGrower(big, TreeSettings(leaves=31, extra=extra), split="newton", random_state=1, n_jobs=n_jobs)
+        for extra, n_jobs in ways
     ]
     gradients = parse_objective("NDCG@10").bind(big).gradients(np.random.default_rng(0).normal(size=big.n_docs))
     first, *others = [grower.grow(gradients.lambdas, gradients.rhos, 0) for grower in growers]

@@ -18,7 +18,7 @@ from gradrank.models.registry import load_ranker
 from gradrank.models.trees.ensemble import TreeEnsemble, assign_leaves
 from gradrank.objectives import Lambda, Regression
 
-SPLITS = make_splits(60, n_docs=12, n_features=6, seed=3)
+SPLITS = make_splits(60, n_docs=12, n_features=6, random_state=3)
 TRAIN, VALI, TEST = SPLITS["train"], SPLITS["vali"], SPLITS["test"]
 SMALL: dict[str, Any] = {"trees": 12, "leaves": 5, "min_docs": 5, "rate": 0.2, "queries": 1.0}
 
@@ -35,7 +35,7 @@ def trees_of(model: LambdaMART) -> TreeEnsemble:
 # ---------------------------------------------------------------- the definition
 @pytest.mark.parametrize(("split", "step"), [("mse", "newton"), ("newton", "newton"), ("mse", "gradient")])
 def test_every_leaf_value_is_the_step_rule_of_the_current_lambdas(split: str, step: str) -> None:
-    objective = Lambda(NDCG(), normalise="deviation" if step == "gradient" else "none")
+    objective = Lambda(NDCG(), normalize="deviation" if step == "gradient" else "none")
     model = LambdaMART(objective, split=split, step=step, **SMALL).fit(TRAIN)  # type: ignore[arg-type]
     scores = np.zeros(TRAIN.n_docs)
     for tree in trees_of(model).trees:
@@ -109,7 +109,7 @@ def test_best_iteration_is_the_best_of_the_curve() -> None:
     assert len(curve) == 30
     assert trees_of(model).n_trees == int(np.argmax(curve)) + 1
     np.testing.assert_allclose(NDCG(5).mean(model.predict(VALI), VALI), max(curve), rtol=1e-12)
-    staged = [NDCG(5).mean(trees.score(VALI), VALI) for trees in map(_truncated(model), range(1, 31))]
+    staged = [NDCG(5).mean(trees.predict(VALI), VALI) for trees in map(_truncated(model), range(1, 31))]
     np.testing.assert_allclose(staged, curve, rtol=1e-12)
 
 
@@ -138,7 +138,9 @@ def test_several_validation_sets_are_recorded_and_the_first_decides() -> None:
     assert list(curves) == ["train", "a", "b"]
     assert model.ranker_.training["best"] == int(np.argmax(curves["a"]["NDCG@5"])) + 1
     everything = TreeEnsemble([tree for (tree,) in model.boosted_.steps], TRAIN.feature_names)
-    np.testing.assert_allclose(curves["train"]["NDCG@5"][-1], NDCG(5).mean(everything.score(TRAIN), TRAIN), rtol=1e-12)
+    np.testing.assert_allclose(
+        curves["train"]["NDCG@5"][-1], NDCG(5).mean(everything.predict(TRAIN), TRAIN), rtol=1e-12
+    )
 
 
 # ---------------------------------------------------------------- interruption and continuation
@@ -166,7 +168,7 @@ def same_model(one: LambdaMART, other: LambdaMART) -> bool:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"features": 0.5, "queries": 0.6}, {"quantised": False}], ids=["plain", "sampled", "exact"]
+    "options", [{}, {"features": 0.5, "queries": 0.6}, {"quantized": False}], ids=["plain", "sampled", "exact"]
 )
 def test_resumed_run_equals_the_uninterrupted_one(tmp_path: Path, options: dict[str, Any]) -> None:
     def stop(step: Step) -> None:
@@ -221,14 +223,14 @@ def test_warm_start_goes_on() -> None:
 
 
 def test_same_seed_same_model_for_any_number_of_threads() -> None:
-    options: dict[str, Any] = {"features": 0.7, "queries": 0.7, "seed": 5}
-    assert same_model(fitted(threads=1, **options), fitted(threads=2, **options))
-    assert not same_model(fitted(**options), fitted(**{**options, "seed": 6}))
+    options: dict[str, Any] = {"features": 0.7, "queries": 0.7, "random_state": 5}
+    assert same_model(fitted(n_jobs=1, **options), fitted(n_jobs=2, **options))
+    assert not same_model(fitted(**options), fitted(**{**options, "random_state": 6}))
 
 
 # ---------------------------------------------------------------- options
 def test_rows_of_a_query_in_any_order_give_the_same_model_quality() -> None:
-    """Tied scores must not favour the order of the file: sorted by label, nothing would seem left to learn."""
+    """Tied scores must not favor the order of the file: sorted by label, nothing would seem left to learn."""
     order = np.lexsort((-TRAIN.label(), TRAIN.query_of_row()))
     by_label = RankingData.from_arrays(TRAIN.X[order], TRAIN.label()[order], qid=TRAIN.query_of_row()[order])
     plain = LambdaMART("NDCG@5", **{**SMALL, "trees": 40}).fit(TRAIN)
@@ -286,11 +288,11 @@ def test_lambdasmart_contains_its_base(tmp_path: Path) -> None:
     model = LambdaSMART("NDCG@5", base=base, **SMALL).fit(TRAIN, valid=VALI)
     model.ranker_.save(tmp_path / "m.json")
     loaded = load_ranker(tmp_path / "m.json")
-    np.testing.assert_array_equal(loaded.score(TEST), model.predict(TEST))
+    np.testing.assert_array_equal(loaded.predict(TEST), model.predict(TEST))
     trees = loaded.parts[1][1]  # type: ignore[attr-defined]
-    np.testing.assert_allclose(loaded.score(TEST), base.score(TEST) + trees.score(TEST), rtol=1e-12)
+    np.testing.assert_allclose(loaded.predict(TEST), base.predict(TEST) + trees.predict(TEST), rtol=1e-12)
     first = trees.truncate(1).trees[0]
-    gradients = model._objective().bind(TRAIN).gradients(base.score(TRAIN))
+    gradients = model._objective().bind(TRAIN).gradients(base.predict(TRAIN))
     leaf = assign_leaves(first, TRAIN.X)
     inside = leaf == 0
     expected = gradients.lambdas[inside].sum(dtype=float) / gradients.rhos[inside].sum(dtype=float)
@@ -305,21 +307,21 @@ def test_base_that_only_numbers_its_features_takes_the_datas_names() -> None:
     base = TreeEnsemble.from_lightgbm(booster)
     model = LambdaSMART("NDCG@5", base=base, **SMALL).fit(named)
     assert model.ranker_.feature_names == tuple("abcdef")
-    gap = model.ranker_.score(named) - booster.predict(TRAIN.X)
-    np.testing.assert_allclose(gap, model.ranker_.parts[1][1].score(TRAIN.X), atol=1e-12)  # type: ignore[attr-defined]
+    gap = model.ranker_.predict(named) - booster.predict(TRAIN.X)
+    np.testing.assert_allclose(gap, model.ranker_.parts[1][1].predict(TRAIN.X), atol=1e-12)  # type: ignore[attr-defined]
     with pytest.raises(GradrankError, match="lacks the model's features"):
         LambdaSMART("NDCG@5", base=LinearRanker([1.0, 1.0], feature_names=["x", "y"]), **SMALL).fit(named)
 
 
 def test_lambdasmart_on_a_score_column() -> None:
     model = LambdaSMART("NDCG@5", base="f2", **SMALL).fit(TRAIN, valid=VALI)
-    assert model.ranker_.parts[0][1].score(TEST).tolist() == TEST.X[:, 1].tolist()  # type: ignore[attr-defined]
+    assert model.ranker_.parts[0][1].predict(TEST).tolist() == TEST.X[:, 1].tolist()  # type: ignore[attr-defined]
 
 
 def test_sigmoid_cost_goes_with_gradient_steps() -> None:
     model = LambdaMART("Lambda(NDCG@5, cost=sigmoid)", **SMALL).fit(TRAIN, valid=VALI)
     facts = model.ranker_.training
-    assert facts["objective"] == "Lambda(NDCG@5, cost=sigmoid, normalise=deviation)"
+    assert facts["objective"] == "Lambda(NDCG@5, cost=sigmoid, normalize=deviation)"
     with pytest.raises(GradrankError, match="no usable second derivative"):
         LambdaMART("Lambda(NDCG@5, cost=sigmoid)", step="newton", **SMALL).fit(TRAIN)
 
@@ -443,5 +445,5 @@ def test_nothing_left_to_push() -> None:
     ranker = learner.fit(X, labels, qid=np.repeat(np.arange(40), 2)).ranker_
     assert isinstance(ranker, TreeEnsemble)
     assert [tree.n_leaves for tree in ranker.trees][-1] == 1
-    better, worse = ranker.score([[1.0], [0.0]])
+    better, worse = ranker.predict([[1.0], [0.0]])
     assert better > worse

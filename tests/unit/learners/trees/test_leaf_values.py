@@ -14,12 +14,12 @@ from gradrank.learners.trees.leaf_values import leaf_values
 from gradrank.measures import NDCG
 from gradrank.models.trees.ensemble import TreeEnsemble
 
-TRAIN = make_data(50, n_docs=15, n_features=6, seed=3)
+TRAIN = make_data(50, n_docs=15, n_features=6, random_state=3)
 
 
 @given(st.integers(0, 1000), st.integers(1, 6), st.floats(0, 3))
-def test_leaf_values_are_sums_over_the_documents_of_a_leaf(seed: int, n_leaves: int, l2: float) -> None:
-    rng = np.random.default_rng(seed)
+def test_leaf_values_are_sums_over_the_documents_of_a_leaf(random_state: int, n_leaves: int, l2: float) -> None:
+    rng = np.random.default_rng(random_state)
     leaf = rng.integers(0, n_leaves, 40).astype(np.int32)
     lambdas = rng.normal(size=40).astype(np.float32)
     rhos = (rng.random(40) * (rng.random(40) < 0.7)).astype(np.float32)
@@ -47,7 +47,7 @@ def _training_value(step: str, rate: float = 1.0, **more: object) -> tuple[float
 def test_optimal_step_is_the_best_weight_of_the_tree() -> None:
     value, model = _training_value("optimal")
     first, second = (tree for (tree,) in model.boosted_.steps)
-    before, tree = (TreeEnsemble([tree], TRAIN.feature_names).score(TRAIN) for tree in (first, second))
+    before, tree = (TreeEnsemble([tree], TRAIN.feature_names).predict(TRAIN) for tree in (first, second))
     # The tree has its weight already: other weights are relative to it, within those allowed.
     newton = _training_value("newton")[1].boosted_.steps[1][0]
     weight = float(np.max(np.abs(second.leaf_value)) / np.max(np.abs(newton.leaf_value)))
@@ -72,7 +72,7 @@ def test_shrinkage_and_sampled_queries(step: str) -> None:
     _, model = _training_value(step, rate=0.25)
     _, whole = _training_value(step)
     np.testing.assert_allclose(model.boosted_.steps[0][0].leaf_value, 0.25 * whole.boosted_.steps[0][0].leaf_value)
-    sampled = LambdaMART("NDCG@5", trees=3, queries=0.3, step=step, min_docs=5, seed=2)
+    sampled = LambdaMART("NDCG@5", trees=3, queries=0.3, step=step, min_docs=5, random_state=2)
     np.testing.assert_array_equal(sampled.fit(TRAIN).predict(TRAIN), sampled.fit(TRAIN).predict(TRAIN))
 
 

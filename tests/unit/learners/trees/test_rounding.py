@@ -32,7 +32,7 @@ def test_sums_are_true_on_average() -> None:
 
 
 def test_threads_and_keys() -> None:
-    assert np.array_equal(rounded_at_random(VALUES, 7, 5, threads=1), rounded_at_random(VALUES, 7, 5, threads=2))
+    assert np.array_equal(rounded_at_random(VALUES, 7, 5, n_jobs=1), rounded_at_random(VALUES, 7, 5, n_jobs=2))
     assert not np.array_equal(rounded_at_random(VALUES, 7, 5), rounded_at_random(VALUES, 7, 6))
 
 

@@ -20,8 +20,8 @@ from gradrank.models.registry import load_ranker
 NAMES = ["bm25", "âge", "clicks"]
 
 
-def net(hidden: tuple[int, ...], *, activation: str = "tanh", log: bool = False, seed: int = 0) -> NetRanker:
-    rng = np.random.default_rng(seed)
+def net(hidden: tuple[int, ...], *, activation: str = "tanh", log: bool = False, random_state: int = 0) -> NetRanker:
+    rng = np.random.default_rng(random_state)
     sizes = [3, *hidden, 1]
     layers = [(rng.normal(size=(b, a)), rng.normal(size=b)) for a, b in itertools.pairwise(sizes)]
     scaling = Scaling(rng.normal(size=3), np.array([0.5, 0.0, 2.0]), log)
@@ -47,22 +47,22 @@ def by_matrices(ranker: NetRanker, X: np.ndarray) -> np.ndarray:
 @given(
     st.lists(st.integers(1, 7), max_size=3), st.sampled_from(["tanh", "relu"]), st.booleans(), st.integers(0, 2**32 - 1)
 )
-def test_scores_are_the_definition(hidden: list[int], activation: str, log: bool, seed: int) -> None:
-    rng = np.random.default_rng(seed)
+def test_scores_are_the_definition(hidden: list[int], activation: str, log: bool, random_state: int) -> None:
+    rng = np.random.default_rng(random_state)
     X = rng.normal(scale=10, size=(5, 3))
     X[rng.random(X.shape) < 0.2] = np.nan
-    ranker = net(tuple(hidden), activation=activation, log=log, seed=seed)
-    np.testing.assert_allclose(ranker.score(X), by_matrices(ranker, X), rtol=1e-9, atol=1e-9)
+    ranker = net(tuple(hidden), activation=activation, log=log, random_state=random_state)
+    np.testing.assert_allclose(ranker.predict(X), by_matrices(ranker, X), rtol=1e-9, atol=1e-9)
 
 
 def test_threads_and_neighbours_change_nothing() -> None:
     ranker = net((7, 4))
     X = np.random.default_rng(1).normal(size=(20_000, 3)).astype(np.float32)
     X[12_345] = X[0]
-    scores = ranker.score(X, threads=1)
+    scores = ranker.predict(X, n_jobs=1)
     assert scores[12_345] == scores[0]
-    assert scores.tobytes() == ranker.score(X, threads=3).tobytes()
-    assert scores[777] == ranker.score(X[777:778])[0]
+    assert scores.tobytes() == ranker.predict(X, n_jobs=3).tobytes()
+    assert scores[777] == ranker.predict(X[777:778])[0]
 
 
 def test_it_is_what_pytorch_computes() -> None:
@@ -72,7 +72,7 @@ def test_it_is_what_pytorch_computes() -> None:
     X = np.random.default_rng(2).normal(size=(100, 3)).astype(np.float32)
     # float32 in PyTorch, float64 here.
     expected = module(torch.from_numpy(X)).detach().numpy()[:, 0]
-    np.testing.assert_allclose(NetRanker(layers).score(X), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(NetRanker(layers).predict(X), expected, rtol=1e-5, atol=1e-6)
 
 
 # ---------------------------------------------------------------- linear nets
@@ -82,7 +82,7 @@ def test_a_net_without_hidden_nodes_is_linear() -> None:
     X = np.random.default_rng(3).normal(size=(50, 3))
     X[0, 0] = np.nan
     assert isinstance(linear, LinearRanker)
-    np.testing.assert_allclose(linear.score(X), ranker.score(X), rtol=1e-12)
+    np.testing.assert_allclose(linear.predict(X), ranker.predict(X), rtol=1e-12)
     assert linear.weights[1] == 0.0  # constant in training
     assert linear.training == ranker.training
 
@@ -110,7 +110,7 @@ def test_a_ranker_with_other_weights() -> None:
     vector = np.random.default_rng(5).normal(size=len(ranker.weight_vector()))
     moved = ranker.with_weight_vector(vector)
     assert moved.weight_vector().tolist() == vector.tolist()
-    np.testing.assert_allclose(moved.score(X), by_matrices(moved, X))
+    np.testing.assert_allclose(moved.predict(X), by_matrices(moved, X))
     assert moved.layers[-1][1].tolist() == ranker.layers[-1][1].tolist()
     with pytest.raises(ModelError, match=f"there are 3 weights, expected {len(vector)}"):
         ranker.with_weight_vector([1.0, 2.0, 3.0])
@@ -128,7 +128,7 @@ def test_files_come_back_exactly(tmp_path, name: str, hidden: tuple[int, ...]) -
     assert isinstance(loaded, NetRanker)
     assert loaded.to_dict() == ranker.to_dict()
     X = np.random.default_rng(6).normal(size=(9, 3))
-    assert loaded.score(X).tobytes() == ranker.score(X).tobytes()
+    assert loaded.predict(X).tobytes() == ranker.predict(X).tobytes()
 
 
 def test_safetensors_is_readable_without_us(tmp_path) -> None:

@@ -12,7 +12,7 @@ from gradrank.models.trees.ensemble import TreeEnsemble
 from gradrank.models.trees.merge import merged
 from gradrank.models.weighted_sum import WeightedSum
 
-DATA = make_data(30, n_docs=12, n_features=6, seed=4)
+DATA = make_data(30, n_docs=12, n_features=6, random_state=4)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_trees_of_a_sum_become_one_model(parts: list[TreeEnsemble]) -> None:
     assert isinstance(one, TreeEnsemble)
     assert one.n_trees == 13
     assert one.training["learner"] == "sum"
-    np.testing.assert_allclose(one.score(DATA), total.score(DATA), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(one.predict(DATA), total.predict(DATA), rtol=1e-12, atol=1e-12)
     # MART starts from the mean label: the constant is part of the sum.
     assert one.base_score == pytest.approx(2.0 * parts[1].base_score)
 
@@ -41,7 +41,7 @@ def test_features_are_found_by_name(parts: list[TreeEnsemble]) -> None:
     one = merged(total)
     assert one.feature_names == (*parts[1].feature_names, *names)
     X = np.hstack([DATA.X, DATA.X[::-1]])
-    np.testing.assert_allclose(one.score(X), parts[1].score(DATA.X) + parts[0].score(DATA.X[::-1]), rtol=1e-12)
+    np.testing.assert_allclose(one.predict(X), parts[1].predict(DATA.X) + parts[0].predict(DATA.X[::-1]), rtol=1e-12)
 
 
 def test_other_parts_and_inner_sums_stay(parts: list[TreeEnsemble]) -> None:
@@ -51,7 +51,7 @@ def test_other_parts_and_inner_sums_stay(parts: list[TreeEnsemble]) -> None:
     one = merged(total)
     assert isinstance(one, WeightedSum)
     assert [type(part).__name__ for _, part in one.parts] == ["TreeEnsemble", "LinearRanker"]
-    np.testing.assert_allclose(one.score(DATA), total.score(DATA), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(one.predict(DATA), total.predict(DATA), rtol=1e-12, atol=1e-12)
     only = merged(WeightedSum([(2.0, linear)]))
-    np.testing.assert_array_equal(only.score(DATA), 2.0 * linear.score(DATA))
+    np.testing.assert_array_equal(only.predict(DATA), 2.0 * linear.predict(DATA))
     assert merged(linear) is linear

@@ -106,7 +106,7 @@ def random_matrix(rng: np.random.Generator, n_docs: int, n_features: int, odd: f
 
 @settings(max_examples=150, deadline=None)
 @given(
-    seed=st.integers(0, 2**32 - 1),
+    random_state=st.integers(0, 2**32 - 1),
     max_leaves=st.sampled_from([1, 2, 5, 32, 33, 63, 65, 130, 300]),
     categorical=st.sampled_from([0.0, 0.0, 0.3, 1.0]),
     chain=st.sampled_from([0.0, 0.5, 1.0]),
@@ -114,13 +114,13 @@ def random_matrix(rng: np.random.Generator, n_docs: int, n_features: int, odd: f
     n_docs=st.sampled_from([1, 2, 63, 64, 65, 200]),
     dtype=st.sampled_from([np.float32, np.float64]),
 )
-def test_fast_scores_equal_plain_walks_bit_for_bit(seed, max_leaves, categorical, chain, odd, n_docs, dtype):
-    rng = np.random.default_rng(seed)
+def test_fast_scores_equal_plain_walks_bit_for_bit(random_state, max_leaves, categorical, chain, odd, n_docs, dtype):
+    rng = np.random.default_rng(random_state)
     model = random_model(rng, max_leaves=max_leaves, categorical=categorical, chain=chain)
     X = random_matrix(rng, n_docs, model.n_features, odd, dtype)
     walked = model.score_by_walking(X)
     assert model.scorer.score(X).tobytes() == walked.tobytes()
-    assert model.score(X).tobytes() == walked.tobytes()
+    assert model.predict(X).tobytes() == walked.tobytes()
     assert np.array_equal(assign_leaves(model.trees[0], X), model.predict_leaf(X)[:, 0])
     few = X[:5].astype(np.float64).tolist()
     assert walked[:5].tolist() == [score_by_definition(model, x) for x in few]
@@ -132,18 +132,18 @@ def test_more_pieces_than_one_group_are_summed_in_order():
     model = TreeEnsemble(trees, ["a", "b", "c"])
     X = random_matrix(rng, 150, 3, 0.1, np.float32)
     assert model.scorer.leaf_value.shape[0] > 2 * 192
-    assert model.score(X).tobytes() == model.score_by_walking(X).tobytes()
+    assert model.predict(X).tobytes() == model.score_by_walking(X).tobytes()
 
 
 def test_scores_do_not_depend_on_threads_or_memory_layout():
     rng = np.random.default_rng(4)
     model = random_model(rng, max_leaves=50, categorical=0.1, chain=0.2)
     X = random_matrix(rng, 20_000, model.n_features, 0.05, np.float64)
-    one = model.score(X, threads=1)
-    assert np.array_equal(one, model.score(X, threads=3))
-    assert np.array_equal(one, model.score(np.asfortranarray(X), threads=2))
-    assert np.array_equal(one[::3], model.score(X[::3]))
-    assert model.score(X[:0]).shape == (0,)
+    one = model.predict(X, n_jobs=1)
+    assert np.array_equal(one, model.predict(X, n_jobs=3))
+    assert np.array_equal(one, model.predict(np.asfortranarray(X), n_jobs=2))
+    assert np.array_equal(one[::3], model.predict(X[::3]))
+    assert model.predict(X[:0]).shape == (0,)
 
 
 # ---------------------------------------------------------------------- LightGBM
@@ -216,8 +216,8 @@ def test_scores_leaves_and_importance_equal_lightgbms(booster, dtype):
     X = held_out().astype(dtype)
     expected = booster.predict(X, raw_score=True)
     assert model.score_by_walking(X).tobytes() == expected.tobytes()
-    assert model.score(X).tobytes() == expected.tobytes()
-    assert model.score(X[:1]).tobytes() == expected[:1].tobytes()
+    assert model.predict(X).tobytes() == expected.tobytes()
+    assert model.predict(X[:1]).tobytes() == expected[:1].tobytes()
     assert np.array_equal(model.predict_leaf(X), booster.predict(X, pred_leaf=True).reshape(len(X), -1))
     assert np.array_equal(model.feature_importance("split"), booster.feature_importance("split"))
     # LightGBM writes gains with six digits.
@@ -249,7 +249,7 @@ def test_contributions_add_up_to_the_scores_and_equal_lightgbms(booster):
     X = np.nan_to_num(held_out(), posinf=3.0)
     shares = model.contributions(X)
     assert shares.shape == (300, 6)
-    assert np.allclose(shares.sum(axis=1), model.score(X), rtol=1e-9, atol=1e-9)
+    assert np.allclose(shares.sum(axis=1), model.predict(X), rtol=1e-9, atol=1e-9)
     if "rf" not in booster.model_to_string():  # a forest's contributions are divided by its number of trees
         assert np.array_equal(shares, booster.predict(X, pred_contrib=True))
 
@@ -260,9 +260,9 @@ def test_best_iteration_and_truncation():
     booster.best_iteration = 4
     model = TreeEnsemble.from_lightgbm(booster)
     assert model.n_trees == 4
-    assert np.array_equal(model.score(X), booster.predict(X))
-    assert np.array_equal(model.truncate(2).score(X), booster.predict(X, num_iteration=2))
-    assert model.truncate(0).score(X).tolist() == [0.0] * len(X)
+    assert np.array_equal(model.predict(X), booster.predict(X))
+    assert np.array_equal(model.truncate(2).predict(X), booster.predict(X, num_iteration=2))
+    assert model.truncate(0).predict(X).tolist() == [0.0] * len(X)
     with pytest.raises(ModelError, match="cannot keep 5 trees of 4"):
         model.truncate(5)
 
@@ -283,7 +283,7 @@ def test_models_that_are_no_single_score_or_have_linear_leaves_are_refused():
 def test_estimators_and_feature_names_with_spaces():
     X, y = training_matrix(np.random.default_rng(7))
     estimator = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1, n_jobs=1).fit(X, y)
-    assert np.array_equal(TreeEnsemble.from_lightgbm(estimator).score(X), estimator.predict(X, raw_score=True))
+    assert np.array_equal(TreeEnsemble.from_lightgbm(estimator).predict(X), estimator.predict(X, raw_score=True))
     trees = TreeEnsemble.from_lightgbm(estimator).trees
     text = TreeEnsemble(trees, ["a b", "c", "d", "e", "f"]).to_lightgbm_text()
     assert lightgbm.Booster(model_str=text).feature_name() == ["a_b", "c", "d", "e", "f"]
@@ -314,7 +314,7 @@ def test_scores_are_xgboosts_up_to_its_float32_sums(case, dtype):
     model = TreeEnsemble.from_xgboost(booster)
     held = np.concatenate((X, held_out()[:, :5])).astype(dtype)
     held[np.isinf(held)] = 0.0
-    # Thresholds themselves, and their float64 neighbours, which XGBoost rounds to float32 first.
+    # Thresholds themselves, and their float64 neighbors, which XGBoost rounds to float32 first.
     for tree in model.trees:
         rows = np.zeros((3 * tree.n_nodes, 5))
         rows[np.arange(len(rows)), np.tile(tree.split_feature, 3)] = np.concatenate(
@@ -327,8 +327,8 @@ def test_scores_are_xgboosts_up_to_its_float32_sums(case, dtype):
     expected = booster.predict(matrix, output_margin=True)
     # The same leaves' values, summed in float32: every step rounds by at most 2^-24 of the partial sum.
     bound = (values.shape[1] + 2) * 2.0**-24 * (np.abs(values).sum(axis=1) + abs(model.base_score))
-    assert (np.abs(model.score(held) - expected) <= bound).all()
-    assert model.score(held).tobytes() == model.score_by_walking(held).tobytes()
+    assert (np.abs(model.predict(held) - expected) <= bound).all()
+    assert model.predict(held).tobytes() == model.score_by_walking(held).tobytes()
 
 
 def test_xgboost_raw_models_estimators_and_refusals():
@@ -337,7 +337,7 @@ def test_xgboost_raw_models_estimators_and_refusals():
     model = TreeEnsemble.from_xgboost(estimator)
     for name in ("json", "ubj"):
         raw = bytes(estimator.get_booster().save_raw(name))
-        assert np.array_equal(TreeEnsemble.from_xgboost(raw).score(X), model.score(X))
+        assert np.array_equal(TreeEnsemble.from_xgboost(raw).predict(X), model.predict(X))
         for cut in (len(raw) // 3, len(raw) - 3):
             with pytest.raises(ModelError):
                 TreeEnsemble.from_xgboost(raw[:cut])
@@ -364,7 +364,7 @@ def test_an_early_stopped_xgboost_estimator_is_cut_to_its_best_iteration():
     model = TreeEnsemble.from_xgboost(estimator)
     assert model.n_trees == estimator.best_iteration + 1 < len(estimator.get_booster().get_dump())
     # XGBoost sums a few trees' values in float32.
-    assert np.allclose(model.score(X), estimator.predict(X), rtol=1e-5, atol=1e-5)
+    assert np.allclose(model.predict(X), estimator.predict(X), rtol=1e-5, atol=1e-5)
 
 
 def test_xgboost_contributions_add_up():
@@ -372,7 +372,7 @@ def test_xgboost_contributions_add_up():
     booster = xgboost.train({"nthread": 1, "base_score": 0.5}, xgboost.DMatrix(X, y), 5)
     model = TreeEnsemble.from_xgboost(booster)
     shares = model.contributions(X)
-    assert np.allclose(shares.sum(axis=1), model.score(X), atol=1e-9)
+    assert np.allclose(shares.sum(axis=1), model.predict(X), atol=1e-9)
     # XGBoost sums in float32; covers are scaled to whole numbers below 1e9.
     assert np.allclose(shares, booster.predict(xgboost.DMatrix(X), pred_contribs=True), atol=2e-5)
 
@@ -421,7 +421,7 @@ def test_damaged_trees_are_refused(changes, message):
 
 def test_weights_base_score_and_bad_arguments():
     model = TreeEnsemble([stump(), stump()], ["a"], weights=[2.0, -1.0], base_score=10.0)
-    assert model.score([[0.5], [0.75]]).tolist() == [10.0 + 2.0 - 1.0, 10.0 + 4.0 - 2.0]
+    assert model.predict([[0.5], [0.75]]).tolist() == [10.0 + 2.0 - 1.0, 10.0 + 4.0 - 2.0]
     with pytest.raises(ModelError, match="1 weights for 2 trees"):
         TreeEnsemble([stump(), stump()], ["a"], weights=[1.0])
     with pytest.raises(ModelError, match="feature number 0, but there are 0"):
@@ -438,5 +438,5 @@ def test_ensembles_are_pickled_for_worker_processes():
     rng = np.random.default_rng(11)
     model = random_model(rng, max_leaves=40, categorical=0.2, chain=0.0)
     X = random_matrix(rng, 100, model.n_features, 0.1, np.float32)
-    expected = model.score(X)
-    assert np.array_equal(pickle.loads(pickle.dumps(model)).score(X), expected)
+    expected = model.predict(X)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), expected)
