@@ -78,7 +78,7 @@ class TimedRecorder(Recorder):
 def training(data: RankingData, valid: RankingData, trees: int, n_jobs: int, every: int) -> tuple[float, float]:
     """Processor time of a training, and of the diagnostics in it."""
     TimedRecorder.spent = 0.0
-    learner = LambdaMART(Tiered(TIERS, (0.8, 0.2)), trees=trees, leaves=31, n_jobs=n_jobs, diagnostics=every)
+    learner = LambdaMART(Tiered(TIERS, (0.8, 0.2)), n_estimators=trees, num_leaves=31, n_jobs=n_jobs, diagnostics=every)
     return timed(lambda: learner.fit(data, valid=valid)), TimedRecorder.spent
 
 

@@ -85,7 +85,7 @@ def compare_ranksvm(train: RankingData, c: float, n_jobs: int | None) -> None:
     """RankSVM and LinearSVC at equal objective."""
 
     def ranksvm(tolerance: float) -> Solution:
-        return RankSVM(c=c, pairs="sum", scaling="none", tolerance=tolerance, n_jobs=n_jobs).fit(train).solution_
+        return RankSVM(C=c, pairs="sum", scaling="none", tol=tolerance, n_jobs=n_jobs).fit(train).solution_
 
     exact = ranksvm(1e-4)
     goal = exact.bound * (1.0 + CLOSE)
@@ -111,9 +111,9 @@ def whole_fits(fold: Fold, rounds: int, n_jobs: int | None) -> None:
         "RankSVM": RankSVM(measure=measure),
         "SVMmap": SVMmap(measure=measure),
         "FocusedSVM": FocusedSVM(),
-        f"RankBoost, {rounds} rounds": RankBoost(rounds=rounds, measure=measure),
-        f"AdaRank, {rounds} rounds": AdaRank(measure, rounds=rounds),
-        f"FocusedBoost, {rounds} rounds": FocusedBoost(rounds=rounds),
+        f"RankBoost, {rounds} rounds": RankBoost(n_estimators=rounds, measure=measure),
+        f"AdaRank, {rounds} rounds": AdaRank(measure, n_estimators=rounds),
+        f"FocusedBoost, {rounds} rounds": FocusedBoost(n_estimators=rounds),
     }
     try:
         import torch  # noqa: F401

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from gradrank.data import RankingData
-from gradrank.learners.trees.grower import TreeGrower, TreeSettings
+from gradrank.learners.trees.grower import TreeGrower, TreeParameters
 from gradrank.learners.trees.leaf_values import leaf_values
 from gradrank.measures import ERR, MAP, MRR, NDCG, Measure
 from gradrank.models.trees.ensemble import assign_leaves
@@ -58,7 +58,7 @@ def our_iteration(
     data: RankingData, leaves: int, n_jobs: int, *, quantized: bool = True, truncation: int | None = None
 ) -> Callable[[], object]:
     """One step of boosting: λ's of the full list (or truncated as LightGBM's), tree, leaf values, scores."""
-    settings = TreeSettings(leaves=leaves, quantized=quantized)
+    settings = TreeParameters(num_leaves=leaves, quantized=quantized)
     grower = TreeGrower(data, settings, split="newton", random_state=0, n_jobs=n_jobs)
     bound = replace(recommended(NDCG()), truncation=truncation).bind(data, n_jobs=n_jobs)
     scores = np.zeros(data.n_docs)

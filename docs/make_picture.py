@@ -37,7 +37,7 @@ def main() -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
     figure.patch.set_facecolor("white")
     for name, learner in learners.items():
-        curve = learner.boosted_.curves["valid"]["NDCG@10"]
+        curve = learner.record_.curves["valid"]["NDCG@10"]
         left.plot(range(1, len(curve) + 1), curve, color=COLOURS[name], label=name)
     left.set(xlabel="trees", ylabel="NDCG@10", title="Validation data, tree by tree")
     left.legend(frameon=False, loc="lower right")

@@ -21,7 +21,7 @@ from gradrank.report import headline, write_report
 
 FOLDER = Path("demo")
 QUERIES, DOCUMENTS, FEATURES, SEED = 1_000, 50, 50, 1
-SETTINGS = {"trees": 200, "leaves": 15, "rate": 0.2, "random_state": SEED}
+SETTINGS = {"n_estimators": 200, "num_leaves": 15, "learning_rate": 0.2, "random_state": SEED}
 TARGET = "NDCG@10"
 MEASURES = [parse_measure(name) for name in (TARGET, "MAP", "MRR")]
 

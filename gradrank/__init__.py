@@ -13,6 +13,8 @@ from gradrank.version import __version__ as __version__
 if TYPE_CHECKING:
     from gradrank.combine import combine_rankers as combine_rankers
     from gradrank.combine import optimal_combination as optimal_combination
+    from gradrank.data.artificial import make_data as make_data
+    from gradrank.data.artificial import make_splits as make_splits
     from gradrank.data.formats.registry import read_data as read_data
     from gradrank.data.formats.registry import write_data as write_data
     from gradrank.data.ranking_data import RankingData as RankingData
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from gradrank.measures import Measure as Measure
     from gradrank.measures import measure_values as measure_values
     from gradrank.measures import parse_measure as parse_measure
+    from gradrank.models.feature import FeatureRanker as FeatureRanker
     from gradrank.models.ranker import Ranker as Ranker
     from gradrank.models.registry import load_ranker as load_ranker
     from gradrank.objectives import parse_objective as parse_objective
@@ -65,6 +68,9 @@ _PUBLIC = {
     "load_ranker": "gradrank.models.registry",
     "local_optimality": "gradrank.optimality",
     "MART": "gradrank.learners",
+    "make_data": "gradrank.data.artificial",
+    "make_splits": "gradrank.data.artificial",
+    "FeatureRanker": "gradrank.models.feature",
     "McRank": "gradrank.learners",
     "Measure": "gradrank.measures",
     "measure_values": "gradrank.measures",
@@ -85,6 +91,7 @@ _PUBLIC = {
 __all__ = [
     "MART",
     "AdaRank",
+    "FeatureRanker",
     "FocusedBoost",
     "FocusedNet",
     "FocusedSVM",
@@ -111,6 +118,8 @@ __all__ = [
     "evaluate",
     "load_ranker",
     "local_optimality",
+    "make_data",
+    "make_splits",
     "measure_values",
     "optimal_combination",
     "parse_measure",

@@ -6,6 +6,7 @@ import inspect
 import sys
 import tempfile
 import tomllib
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 import typer
 
 from gradrank.cli.options import NumberOrText, OutputFormat
-from gradrank.errors import DataError
+from gradrank.errors import DataError, GradrankWarning
 from gradrank.runtime.first_use import on_compiling
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ class Notes:
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
+        # What the library warns of is a note here; the group of commands restores the way warnings are shown.
+        warnings.simplefilter("always", GradrankWarning)
+        warnings.showwarning = self._show_warning
         if not quiet and sys.stderr.isatty():
             on_compiling(lambda: self.say("compiling kernels for their first use here; they are kept"))
 
@@ -38,6 +42,12 @@ class Notes:
         """Say one note."""
         if not self._quiet:
             typer.echo(f"gradrank: note: {note}", err=True)
+
+    def _show_warning(self, message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, GradrankWarning):
+            self.say(str(message))
+        else:
+            sys.stderr.write(warnings.formatwarning(message, category, *place[:2]))
 
     def working(self, what: str) -> AbstractContextManager[Any]:
         """Show what is being done while it lasts, if standard error is a terminal."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -44,7 +45,8 @@ class _Group(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                return super().invoke(ctx)
         except GradrankError as error:
             message = " ".join(str(error).split("\n"))
             typer.echo(f"gradrank: error: {message}", err=True)

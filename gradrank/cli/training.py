@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from gradrank.cli import options
 from gradrank.cli.common import Notes, Reading, check_writable, load_data, print_table, print_text, with_features
-from gradrank.cli.progress import Interruption, Progress
+from gradrank.cli.interruption import Interruption
+from gradrank.cli.parameters import flag_of, learner_parameters, option_words
 from gradrank.errors import DataError, GradrankError
+from gradrank.learners.base.progress import Progress
 
 if TYPE_CHECKING:
     from gradrank.data.ranking_data import RankingData
@@ -24,22 +26,28 @@ _FOR_ALL = ("random_state", "n_jobs")
 
 
 # ---------------------------------------------------------------------- options to a learner
-def check_algorithm(name: str | None, given: Mapping[str, Any], with_data: Mapping[str, Any]) -> str:
+def check_algorithm(
+    name: str | None,
+    given: Mapping[str, Any],
+    *,
+    construction: str | None = None,
+    base: str | None = None,
+    checkpoint: int | None = None,
+) -> str:
     """The name of the algorithm; an option that it does not have is an error."""
     from gradrank.learners.algorithms import algorithm, parameters_of
 
     name = (name or _DEFAULT_ALGORITHM).lower()
-    base = with_data["base"]
     if name == _DEFAULT_ALGORITHM and base is not None:
         name = "lambdasmart"
     known = parameters_of(algorithm(name))
-    every = {**given, **with_data}
     if "objective" in known:
         known = (*known, "construction")
+    every = {**given, "construction": construction, "base": base, "checkpoint": checkpoint}
     for option, value in every.items():
-        if value not in (None, []) and option not in known and option not in _FOR_ALL:
-            has = ", ".join(_flag(item) for item in every if item in known)
-            raise DataError(f"{_flag(option)} does not go with {name}; it has {has}")
+        if value is not None and option not in known and option not in _FOR_ALL:
+            has = ", ".join(flag_of(item) for item in known if item in learner_parameters())
+            raise DataError(f"{flag_of(option)} does not go with {name}; it has {has}")
     if name == "lambdasmart" and base is None:
         raise DataError("lambdasmart starts from a model: give --base MODEL, or --base with the name of a feature")
     if name == "mcrank" and base is not None:
@@ -47,19 +55,22 @@ def check_algorithm(name: str | None, given: Mapping[str, Any], with_data: Mappi
     return name
 
 
-def make_learner(name: str, given: Mapping[str, Any]) -> RankingEstimator:
+def make_learner(name: str, given: Mapping[str, Any], construction: str | None = None) -> RankingEstimator:
     """The learner with what it chooses by itself spelt out, so that its model tells and its command repeats it."""
     from gradrank.learners.algorithms import algorithm, effective_parameters, parameters_of
 
     kind = algorithm(name)
     known = parameters_of(kind)
-    asked = {key: value for key, value in given.items() if value is not None and key in known}
-    if given["construction"] is not None:
+    asked = {key: value for key, value in given.items() if key in known}
+    if construction is not None:
         from gradrank.objectives import with_construction
 
         objective = asked.get("objective", getattr(kind, "default_objective", "NDCG@10"))
-        asked["objective"] = str(with_construction(objective, given["construction"]))
-    return kind(**effective_parameters(kind(**asked)))
+        asked["objective"] = str(with_construction(objective, construction))
+    # LambdaSMART's base comes with the data.
+    placeholder: dict[str, Any] = {"base": "-"} if name == "lambdasmart" else {}
+    learner = kind(**effective_parameters(kind(**asked, **placeholder)))
+    return learner.set_params(base=None) if placeholder else learner
 
 
 def base_ranker(base: str | None) -> Ranker | None:
@@ -71,53 +82,13 @@ def base_ranker(base: str | None) -> Ranker | None:
     return load_ranker(base)
 
 
-def key_values(pairs: Sequence[str] | None, flag: str) -> dict[str, Any]:
-    """``KEY=VALUE`` options; values that are numbers become numbers.
-
-    >>> key_values(["a=1", "b=x"], "--lightgbm")
-    {'a': 1, 'b': 'x'}
-    """
-    found: dict[str, Any] = {}
-    for pair in pairs or ():
-        key, equals, value = pair.partition("=")
-        if not (key and equals and value):
-            raise DataError(f"{flag} is {pair!r}, expected KEY=VALUE")
-        found[key] = options.number_or_text(value)
-    return found
-
-
-def set_features(
-    learner: RankingEstimator,
-    data: RankingData,
-    path: Path,
-    base: str | None,
-    ranker: Ranker | None,
-    monotone: Sequence[str] | None,
-    categorical: Sequence[str] | None,
-) -> None:
-    """Set the parameters that speak of the data's features."""
-    if ranker is None and base is not None and base not in data.feature_names:
+def set_base(learner: RankingEstimator, data: RankingData, path: Path, base: str | None, ranker: Ranker | None) -> None:
+    """Set the ranker that training starts from: a model, or a feature of the data."""
+    if base is None:
+        return
+    if ranker is None and base not in data.feature_names:
         raise DataError(f"--base is {base!r}: there is no such file, and {path} has no such feature")
-    if ranker is not None:
-        ranker = _fitted_base(ranker, base, data, path)
-    asked = {
-        "base": base if ranker is None else ranker,
-        "monotone": _monotone(monotone, data),
-        "categorical": tuple(categorical or ()),
-    }
-    learner.set_params(**{key: value for key, value in asked.items() if value})
-
-
-def _monotone(pairs: Sequence[str] | None, data: RankingData) -> tuple[int, ...] | None:
-    signs = dict.fromkeys(data.feature_names, 0)
-    for pair in pairs or ():
-        feature, _, sign = pair.rpartition("=")
-        if sign not in ("1", "+1", "-1", "0"):
-            raise DataError(f"--monotone is {pair!r}, expected FEATURE=1 or FEATURE=-1")
-        if feature not in signs:
-            raise DataError(f"--monotone is {pair!r}, but the training data has no feature {feature!r}")
-        signs[feature] = int(sign)
-    return tuple(signs.values()) if pairs else None
+    learner.set_params(base=base if ranker is None else _fitted_base(ranker, base, data, path))
 
 
 def _fitted_base(ranker: Ranker, base: str | None, data: RankingData, path: Path) -> Ranker:
@@ -181,7 +152,7 @@ def _check_labels(learner: RankingEstimator, data: RankingData, path: Path, *, i
     from gradrank.objectives import Scheduled, Tiered
 
     try:
-        bind_measures(_measures(learner), data, n_jobs=_threads(learner))
+        bind_measures(_measures(learner), data, n_jobs=learner.n_jobs)
         # Training over several label sources looks for pairs in all of them, and says what it found.
         if not is_train or isinstance(learner._objective(), Tiered | Scheduled):
             return
@@ -202,15 +173,10 @@ def _measures(learner: RankingEstimator) -> list[Any]:
     return list(measure.parts) if isinstance(measure, Graded) else [measure]
 
 
-def _threads(learner: RankingEstimator) -> int | None:
-    n_jobs: int | None = getattr(learner, "n_jobs", None)
-    return n_jobs
-
-
 # ---------------------------------------------------------------------- training
 def keep_state(learner: RankingEstimator, output: Path, every: int | None, notes: Notes) -> Path | None:
     """Let the learner keep its state beside the model; says if a state is there already."""
-    from gradrank.learners.trees.boosting import checkpoint_path
+    from gradrank.learners.base.checkpoint import checkpoint_path
 
     path = checkpoint_path(output)
     if every is None:
@@ -235,13 +201,8 @@ class Run:
 
     def fit(self, sets: Mapping[str, RankingData], quiet: bool) -> None:
         """Train, with progress on standard error; Ctrl-C keeps the best model so far."""
-        from gradrank.learners.algorithms import parameters_of
-
         learner = self.learner
         valid = {key: data for key, data in sets.items() if key.startswith("valid")}
-        if "callbacks" not in parameters_of(learner):
-            learner.fit(sets["train"], valid=valid)
-            return
         with Interruption(learner.unit) as interruption, Progress(quiet, learner.unit) as progress:
             learner.set_params(callbacks=(progress, interruption))
             learner.fit(sets["train"], valid=valid)
@@ -270,7 +231,7 @@ class Run:
         """The learner's measures on a data set."""
         from gradrank.measures import mean_value, measure_values
 
-        n_jobs = _threads(self.learner)
+        n_jobs = self.learner.n_jobs
         scores = self.learner.ranker_.predict(data, n_jobs=n_jobs)
         found = measure_values(_measures(self.learner), scores, data, n_jobs=n_jobs)
         return {str(measure): mean_value(values) for measure, values in found.items()}
@@ -278,22 +239,20 @@ class Run:
     # ------------------------------------------------------------------ what is said of it
     def command(
         self,
-        known: Sequence[str],
         base: str | None,
-        monotone: Sequence[str] | None,
         labels: Mapping[str, Sequence[str]],
         reading: Reading,
         checkpoint: int | None,
     ) -> str:
-        """The command that repeats this run, whatever the defaults are then; ``known`` are options of parameters."""
+        """The command that repeats this run, whatever the defaults are then."""
         words = ["gradrank", "train", "--algorithm", self.name, *([] if base is None else ["--base", base])]
-        words += _parameter_options(self.learner, known, monotone)
+        words += _parameter_options(self.learner)
         for key, path in self.files.items():
             words += [f"--{key.rstrip('0123456789')}", str(path)]
             words += [word for option in labels[key] for word in (_label_flag(key), option)]
         words += _reading_options(reading)
         words += ["--checkpoint", str(checkpoint)] if checkpoint else []
-        n_jobs = _threads(self.learner)
+        n_jobs = self.learner.n_jobs
         words += ["--threads", str(n_jobs)] if n_jobs else []
         return shlex.join([*words, "-o", str(self.output)])
 
@@ -330,33 +289,19 @@ class Run:
         print_table(Table((Column(""), Column("")), tuple(rows)), options.OutputFormat.table)
 
 
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
 def _label_flag(key: str) -> str:
     return "--label" if key == "train" else f"--{key.rstrip('0123456789')}-label"
 
 
-def _parameter_options(learner: RankingEstimator, known: Sequence[str], monotone: Sequence[str] | None) -> list[str]:
-    from gradrank.learners.algorithms import parameters_of
-
+def _parameter_options(learner: RankingEstimator) -> list[str]:
     words: list[str] = []
-    # Features are named, and threads do not change the model: both are said elsewhere.
-    for name in parameters_of(learner):
+    offered = learner_parameters()
+    for name in learner.declared:
         value = getattr(learner, name)
-        if name not in known or name in ("n_jobs", "lightgbm") or value is None:
-            continue
-        if isinstance(value, bool):
-            words.append(_flag(name) if value else _flag(f"no-{name}"))
-        else:
-            words += [_flag(name), ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)]
-    repeated = {
-        "monotone": monotone or (),
-        "categorical": getattr(learner, "categorical", ()),
-        "lightgbm": [f"{key}={value}" for key, value in (getattr(learner, "lightgbm", None) or {}).items()],
-    }
-    return words + [word for name, items in repeated.items() for item in items for word in (_flag(name), str(item))]
+        # The base is a file, and threads do not change the model: both are said elsewhere.
+        if name in offered and name not in ("base", "n_jobs") and value not in (None, ()):
+            words += option_words(name, value)
+    return words
 
 
 def _reading_options(reading: Reading) -> list[str]:

@@ -88,7 +88,7 @@ def study_constructions(
     >>> from gradrank.data.artificial import make_splits
     >>> data = make_splits(30, n_docs=10, n_features=5, random_state=1)
     >>> study = study_constructions(data["train"], data["vali"], "MAP", constructions=["local-cost"],
-    ...                             parameters={"trees": 5, "min_docs": 5})
+    ...                             parameters={"n_estimators": 5, "min_child_samples": 5})
     >>> study.evaluation.systems
     ('ranknet-weight-pairs', 'local-cost')
     """
@@ -108,7 +108,7 @@ def check_study(
 ) -> None:
     """Find out what is wrong with the arguments of :func:`study_constructions` without any data.
 
-    >>> check_study("MAP", ["local-cost"], "lambdamart", {"trees": 5})
+    >>> check_study("MAP", ["local-cost"], "lambdamart", {"n_estimators": 5})
     """
     for learner in _construction_learners(
         single_measure(measure), constructions, algorithm, parameters, 0, None

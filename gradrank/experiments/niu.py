@@ -76,19 +76,19 @@ class Scale:
         """Name and parameters of a ranker's learner."""
         chooser = TRUTHS[truth][0].format(self.k)
         own: dict[str, dict[str, Any]] = {
-            "SVMmap": {"c": self.c},
-            "RankSVM": {"c": self.c},
-            "FocusedSVM": {"c": self.c},
-            "AdaRank": {"boosts": chooser, "rounds": self.rounds},
-            "RankBoost": {"rounds": self.rounds},
-            "FocusedBoost": {"rounds": self.rounds},
+            "SVMmap": {"C": self.c},
+            "RankSVM": {"C": self.c},
+            "FocusedSVM": {"C": self.c},
+            "AdaRank": {"boosts": chooser, "n_estimators": self.rounds},
+            "RankBoost": {"n_estimators": self.rounds},
+            "FocusedBoost": {"n_estimators": self.rounds},
             "ListMLE": {"k": self.k},
         }
         given = {"measure": chooser, "n_jobs": self.n_jobs, **own.get(ranker, {})}
         if ranker in FAMILIES:
             given |= {"k": self.k, "beta": self.beta if beta is None else beta, "random_state": self.random_state}
         if ranker in ("ListNet", "RankNet", "FocusedNet", "ListMLE"):
-            given |= {"epochs": self.epochs, "hidden": self.hidden, "random_state": self.random_state}
+            given |= {"epochs": self.epochs, "hidden_layer_sizes": self.hidden, "random_state": self.random_state}
         return ranker.lower(), given | self.parameters
 
     def measures(self, truth: str) -> tuple[str, ...]:

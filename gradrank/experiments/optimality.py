@@ -186,7 +186,7 @@ def _trained(
     objectives = tuple(dict.fromkeys((PAPER_OBJECTIVES[measure], f"Lambda({measure})")))
     for objective in objectives:
         for hidden in scale.hidden:
-            parameters = {**scale.parameters, "hidden": hidden}
+            parameters = {**scale.parameters, "hidden_layer_sizes": hidden}
             learner = learner_for(
                 "lambdarank",
                 parse_objective(objective),

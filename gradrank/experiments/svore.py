@@ -73,8 +73,8 @@ class Scale:
         return LambdaMART(
             objective,
             **{
-                "measure": NDCG(3), "trees": self.trees, "leaves": self.leaves, "rate": rate,
-                "min_docs": self.min_docs, "split": "mse", "queries": 1.0,
+                "measure": NDCG(3), "n_estimators": self.trees, "num_leaves": self.leaves, "learning_rate": rate,
+                "min_child_samples": self.min_docs, "split": "mse", "subsample": 1.0,
                 "random_state": self.random_state, "n_jobs": self.n_jobs,
                 **options,
             },
@@ -109,7 +109,7 @@ class _Bench:
 
 def best_value(learner: LambdaMART) -> float:
     """NDCG@3 on the validation data at the chosen number of trees."""
-    return learner.boosted_.curves["valid"]["NDCG@3"][learner.boosted_.best - 1]
+    return float(learner.record_.curves["valid"]["NDCG@3"][learner.record_.best - 1])
 
 
 def _bench(scale: Scale | None, data: Mapping[str, RankingData] | None, say: Say | None) -> _Bench:
@@ -226,7 +226,7 @@ def table_2(
     picked = Table(
         (Column("method"), Column("objective"), Column("rate", "number"), Column("trees", "count"),
          Column("NDCG@3, validation", "number")),
-        tuple((name, str(objective), rate, learner.boosted_.best, best_value(learner))
+        tuple((name, str(objective), rate, learner.record_.best, best_value(learner))
               for name, (learner, objective, rate) in chosen.items()),
         "Chosen on validation data",
     )  # fmt: skip
@@ -277,7 +277,7 @@ def figure_4(
     bench = _bench(scale, data, say)
     learner = _learner_with_diagnostics(bench, plain())
     found = learner.ranker_.training["diagnostics"]
-    valid = learner.boosted_.curves["valid"]["NDCG@3"]
+    valid = learner.record_.curves["valid"]["NDCG@3"]
     changes = found["rank_changes"]
     count = len(changes["all"])
     steps = found["steps"][:count]

@@ -41,7 +41,7 @@ def learner_for(
 
     >>> from gradrank.objectives import Lambda
     >>> target = single_measure("MAP")
-    >>> learner_for("lambdamart", Lambda(target), target, {"trees": 5}, 0, None).trees
+    >>> learner_for("lambdamart", Lambda(target), target, {"n_estimators": 5}, 0, None).n_estimators
     5
     """
     kind = learner_named(algorithm)

@@ -64,8 +64,8 @@ class Scale:
     def trees_learner(self, kind: type[LambdaMART] = LambdaMART, **options: Any) -> LambdaMART:
         """Boosted trees as the paper has them: all queries for every tree, splits by least squares."""
         common: dict[str, Any] = {
-            "measure": NDCG(10), "trees": self.trees, "leaves": self.leaves, "rate": self.rate,
-            "min_docs": self.min_docs, "split": "mse", "queries": 1.0,
+            "measure": NDCG(10), "n_estimators": self.trees, "num_leaves": self.leaves, "learning_rate": self.rate,
+            "min_child_samples": self.min_docs, "split": "mse", "subsample": 1.0,
             "random_state": self.random_state, "n_jobs": self.n_jobs,
         }  # fmt: skip
         return kind(**{**common, **options})
@@ -77,10 +77,10 @@ def table_1(
     """LambdaMART, McRank and LambdaRank: NDCG@10, @3 and @1 on test data with 95 % intervals."""
     scale, data, say = _bench(scale, data, say)
     systems: dict[str, Ranker] = {}
-    net = algorithm("lambdarank")(epochs=scale.epochs, hidden=10, random_state=scale.random_state)
+    net = algorithm("lambdarank")(epochs=scale.epochs, hidden_layer_sizes=10, random_state=scale.random_state)
     learners = {
         "LambdaMART": scale.trees_learner(objective=_OBJECTIVE),
-        "McRank": scale.trees_learner(McRank, rate=scale.rate / 2),
+        "McRank": scale.trees_learner(McRank, learning_rate=scale.rate / 2),
         "LambdaRank": net,
     }
     for name, learner in learners.items():
@@ -106,10 +106,10 @@ def figure_2(
     curves = {}
     for name, learner in (
         ("LambdaMART", scale.trees_learner(objective=_OBJECTIVE)),
-        ("McRank", scale.trees_learner(McRank, trees=max(1, scale.trees // grades))),
+        ("McRank", scale.trees_learner(McRank, n_estimators=max(1, scale.trees // grades))),
     ):
         learner.fit(data["train"], valid=sets)
-        curves[name] = learner.boosted_.curves["test"]["NDCG@10"]
+        curves[name] = learner.record_.curves["test"]["NDCG@10"]
         say(f"{name}: NDCG@10 {curves[name][-1]:.4f} on test data at the end")
     counts = [count for count in _checkpoints(scale.trees) if count >= grades]
     rows = tuple((count, curves["LambdaMART"][count - 1], curves["McRank"][count // grades - 1]) for count in counts)
@@ -135,17 +135,17 @@ def figure_3(
     chosen: dict[str, tuple[float, LambdaMART]] = {}
     for step in _STEPS:
         for rate in scale.rates:
-            learner = scale.trees_learner(objective=_OBJECTIVE, step=step, rate=rate, train_measure=True)
+            learner = scale.trees_learner(objective=_OBJECTIVE, step=step, learning_rate=rate, train_measure=True)
             learner.fit(data["train"], valid=sets)
-            value = max(learner.boosted_.curves["vali"]["NDCG@10"])
-            say(f"{step}, rate {rate:g}: NDCG@10 {value:.4f} on validation data, {learner.boosted_.seconds:.1f} s")
-            if step not in chosen or value > max(chosen[step][1].boosted_.curves["vali"]["NDCG@10"]):
+            value = max(learner.record_.curves["vali"]["NDCG@10"])
+            say(f"{step}, rate {rate:g}: NDCG@10 {value:.4f} on validation data, {learner.record_.seconds:.1f} s")
+            if step not in chosen or value > max(chosen[step][1].record_.curves["vali"]["NDCG@10"]):
                 chosen[step] = rate, learner
     counts = _checkpoints(scale.trees)
     rules = [Column(f"{step}, rate {rate:g}", "number") for step, (rate, _) in chosen.items()]
     tables = []
     for name in ("train", "test"):
-        curves = [learner.boosted_.curves[name]["NDCG@10"] for _, learner in chosen.values()]
+        curves = [learner.record_.curves[name]["NDCG@10"] for _, learner in chosen.values()]
         rows = tuple((count, *(curve[count - 1] for curve in curves)) for count in counts)
         tables.append(Table((Column("trees", "count"), *rules), rows, f"NDCG@10 on {name} data"))
     notes = [_compared(chosen, data["test"], count) for count in counts if count >= scale.trees // 10]
@@ -155,7 +155,7 @@ def figure_3(
 def _compared(chosen: Mapping[str, tuple[float, LambdaMART]], test: RankingData, count: int) -> str:
     """Differences from Newton's step on test data with so many trees, in one sentence."""
     systems = {
-        step: TreeEnsemble([tree for (tree,) in learner.boosted_.steps[:count]], test.feature_names)
+        step: TreeEnsemble([tree for (tree,) in learner.trees_[:count]], test.feature_names)
         for step, (_, learner) in chosen.items()
     }
     rows = compare(evaluate(test, systems, [NDCG(10)]), correction=None).rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -10,20 +9,19 @@ from typing import Any
 from gradrank.errors import TrainingError
 from gradrank.learners.base.estimator import RankingEstimator
 
-# A new algorithm is one line here: its name -> where its learner lives (loaded only when needed). The learner's
-# parameters are those of its signature; the command line offers the ones that it has an option for.
+# A new algorithm is one line here: its name -> where its learner lives (loaded only when needed).
 ALGORITHMS: dict[str, str] = {
     "lambdamart": "gradrank.learners.trees.lambdamart:LambdaMART",
-    "lambdasmart": "gradrank.learners.trees.lambdamart:LambdaSMART",
-    "mart": "gradrank.learners.trees.lambdamart:MART",
+    "lambdasmart": "gradrank.learners.trees.lambdasmart:LambdaSMART",
+    "mart": "gradrank.learners.trees.mart:MART",
     "mcrank": "gradrank.learners.trees.mcrank:McRank",
-    "lambdarank": "gradrank.learners.nets:LambdaRank",
-    "ranknet": "gradrank.learners.nets:RankNet",
-    "listnet": "gradrank.learners.nets:ListNet",
-    "listmle": "gradrank.learners.nets:ListMLE",
-    "regressionnet": "gradrank.learners.nets:RegressionNet",
-    "ranksvm": "gradrank.learners.linear.svm:RankSVM",
-    "svmmap": "gradrank.learners.linear.svm:SVMmap",
+    "lambdarank": "gradrank.learners.nets.lambdarank:LambdaRank",
+    "ranknet": "gradrank.learners.nets.ranknet:RankNet",
+    "listnet": "gradrank.learners.nets.listnet:ListNet",
+    "listmle": "gradrank.learners.nets.listmle:ListMLE",
+    "regressionnet": "gradrank.learners.nets.regression:RegressionNet",
+    "ranksvm": "gradrank.learners.linear.ranksvm:RankSVM",
+    "svmmap": "gradrank.learners.linear.svmmap:SVMmap",
     "focusedsvm": "gradrank.learners.focused.focused_svm:FocusedSVM",
     "rankboost": "gradrank.learners.boosting.rankboost:RankBoost",
     "adarank": "gradrank.learners.boosting.adarank:AdaRank",
@@ -49,20 +47,20 @@ def algorithm(name: str) -> type[RankingEstimator]:
 def parameters_of(learner: RankingEstimator | type[RankingEstimator]) -> tuple[str, ...]:
     """Names of a learner's parameters.
 
-    >>> "trees" in parameters_of(algorithm("mart"))
+    >>> "n_estimators" in parameters_of(algorithm("mart"))
     True
     """
-    kind = learner if isinstance(learner, type) else type(learner)
-    return tuple(inspect.signature(kind).parameters)
+    return tuple(learner.declared)
 
 
 def effective_parameters(learner: RankingEstimator) -> Mapping[str, Any]:
     """A learner's parameters with what it chooses by itself (objective, measure, rules) spelt out.
 
-    A learner made from them learns the same. Parameters that are out of range raise :class:`TrainingError`.
+    A learner made from them learns the same. Parameters that are out of range raise TrainingError.
 
     >>> chosen = effective_parameters(algorithm("lambdamart")("MAP"))
     >>> chosen["objective"], chosen["measure"], chosen["split"], chosen["step"]
     ('Lambda(MAP, normalize=log, gap=true)', 'MAP', 'newton', 'newton')
     """
+    learner.check_parameters()
     return {**learner.get_params(deep=False), **learner._chosen()}

@@ -39,6 +39,9 @@ class FeatureRanker(Ranker):
         self.sign = int(sign)
         self.missing = float(missing)
 
+    def _importance_amounts(self) -> NDArray[np.float64]:
+        return np.array([float(name == self.feature) for name in self.feature_names])
+
     def _score(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
         column = X[:, self.feature_names.index(self.feature)].astype(np.float64)
         return self.sign * np.where(np.isnan(column), self.missing, column)

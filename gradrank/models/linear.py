@@ -51,6 +51,9 @@ class LinearRanker(LinearInWeights, Ranker):
         if (self.scale <= 0).any():
             raise ModelError(f"scale of feature {int(np.argmax(self.scale <= 0)) + 1} is not above 0")
 
+    def _importance_amounts(self) -> NDArray[np.float64]:
+        return np.abs(self.weights)
+
     def _score(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
         out = np.empty(len(X), dtype=np.float64)
         edges = np.append(np.arange(0, len(X), _ROWS_PER_BLOCK), len(X))

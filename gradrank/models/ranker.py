@@ -87,6 +87,18 @@ class Ranker(ABC):
         """Scores in the data's own order, the documents of a query together; :meth:`predict` has them as given."""
         return self._score(feature_matrix(data, self._feature_names), n_jobs)
 
+    def importances(self) -> NDArray[np.float64] | None:
+        """Share of each feature in what the ranker has learned, adding up to 1; None where no such share is known."""
+        amounts = self._importance_amounts()
+        if amounts is None:
+            return None
+        total = float(amounts.sum())
+        return amounts / total if total > 0.0 else amounts
+
+    def _importance_amounts(self) -> NDArray[np.float64] | None:
+        """What the shares of :meth:`importances` are made of."""
+        return None
+
     @abstractmethod
     def _score(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
         """Scores of a matrix that has exactly this ranker's features."""

@@ -58,6 +58,16 @@ class WeightedSum(LinearInWeights, Ranker):
             total += weight * ranker.predict(X if columns is None else X[:, columns], n_jobs=n_jobs)
         return total
 
+    def _importance_amounts(self) -> NDArray[np.float64] | None:
+        # Gains of trees add up; weights of linear parts are in other units.
+        place = {name: index for index, name in enumerate(self.feature_names)}
+        total = np.zeros(self.n_features)
+        for weight, ranker in self.parts:
+            amounts = ranker._importance_amounts() if ranker.kind in ("trees", "weighted_sum") else None
+            if amounts is not None:
+                total[[place[name] for name in ranker.feature_names]] += abs(weight) * amounts
+        return total if total.any() else None
+
     def weight_vector(self) -> NDArray[np.float64]:
         """See WeightVector.weight_vector."""
         return np.array([weight for weight, _ in self.parts])

@@ -21,7 +21,7 @@ def tradeoff_figure(found: Sweep, data: str = "valid") -> Figure:
     >>> from gradrank.selection.sweep import sweep
     >>> from gradrank.learners import LambdaMART
     >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1, clicks=True)
-    >>> learner = LambdaMART("Tiered(NDCG@3, CNDCG@3)", trees=10, min_docs=5)
+    >>> learner = LambdaMART("Tiered(NDCG@3, CNDCG@3)", n_estimators=10, min_child_samples=5)
     >>> figure = tradeoff_figure(sweep(learner, data["train"], data["vali"], [0.2, 0.5]))
     >>> figure.axes[0].get_xlabel().split(" (")[0]
     'NDCG@3, difference from weight 0'

@@ -24,14 +24,14 @@ _MIN_DOCUMENTS_PER_BLOCK = 4096
 
 
 def thread_count(n_jobs: int | None = None) -> int:
-    """Number of threads to use: the given number, or every core this process may run on.
+    """Number of threads to use: the given number; with None or −1 every core this process may run on.
 
     >>> thread_count(3)
     3
     """
-    if n_jobs is not None:
+    if n_jobs is not None and n_jobs != -1:
         if n_jobs < 1:
-            raise ValueError(f"n_jobs is {n_jobs}, expected 1 or more")
+            raise ValueError(f"n_jobs is {n_jobs}, expected 1 or more, or -1 for all cores")
         return n_jobs
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))

@@ -19,7 +19,8 @@ from gradrank.errors import DataError
 from gradrank.evaluation.compare import ComparisonRow, compare
 from gradrank.evaluation.evaluate import Evaluation, evaluate
 from gradrank.evaluation.tables import Column, Table
-from gradrank.learners.trees.lambdamart import LambdaMART, LambdaSMART
+from gradrank.learners.trees.lambdamart import LambdaMART
+from gradrank.learners.trees.lambdasmart import LambdaSMART
 from gradrank.measures import NDCG, AnyMeasure
 from gradrank.models.ranker import Ranker
 from gradrank.models.registry import under_names_of
@@ -38,15 +39,15 @@ def sensible_parameters(data: RankingData) -> dict[str, Any]:
 
     >>> from gradrank.data.artificial import make_data
     >>> sensible_parameters(make_data(60, n_docs=10, n_features=3))
-    {'trees': 500, 'early_stopping': 100, 'leaves': 4, 'rate': 0.05, 'min_docs': 5}
+    {'n_estimators': 500, 'early_stopping_rounds': 100, 'num_leaves': 4, 'learning_rate': 0.05, 'min_child_samples': 5}
     """
     leaves = int(np.clip(round(np.sqrt(data.n_queries) / 3), _FEWEST_LEAVES, _MOST_LEAVES))
     return {
-        "trees": 500,
-        "early_stopping": 100,
-        "leaves": leaves,
-        "rate": 0.1 if data.n_queries >= _MANY_QUERIES else 0.05,
-        "min_docs": int(np.clip(data.n_docs // 500, 5, 50)),
+        "n_estimators": 500,
+        "early_stopping_rounds": 100,
+        "num_leaves": leaves,
+        "learning_rate": 0.1 if data.n_queries >= _MANY_QUERIES else 0.05,
+        "min_child_samples": int(np.clip(data.n_docs // 500, 5, 50)),
     }
 
 
@@ -129,7 +130,7 @@ def compare_adaptation(
     >>> from gradrank.data.artificial import make_data
     >>> from gradrank.models.linear import LinearRanker
     >>> data = make_data(60, n_docs=10, n_features=3, random_state=1)
-    >>> result = compare_adaptation({"base": LinearRanker([1.0, 0.0, 0.0])}, data, folds=3, parameters={"trees": 10})
+    >>> result = compare_adaptation({"base": LinearRanker([1.0, 0.0, 0.0])}, data, folds=3, parameters={"n_estimators": 10})
     >>> result.evaluation.systems
     ('base', 'own data', 'base, adapted', 'interpolation')
     """
@@ -159,11 +160,11 @@ def compare_adaptation(
         learners |= {adapted(name): LambdaSMART(objective, base=base, **options) for name, base in fitted.items()}
         for name, learner in learners.items():
             rankers[name] = learner.fit(train, valid=valid).ranker_
-            if learner.boosted_.interrupted:
+            if learner.record_.interrupted:
                 raise KeyboardInterrupt
-            trees[name].append(learner.boosted_.best)
+            trees[name].append(learner.record_.best)
             columns[name][rows] = rankers[name].grouped_scores(test, n_jobs=n_jobs)
-            say(f"fold {number} of {folds}: {name}, {learner.boosted_.best} trees")
+            say(f"fold {number} of {folds}: {name}, {learner.record_.best} trees")
         mixed = [*fitted.values(), rankers[OWN]]
         found = search_weights(
             [ranker.predict(valid, n_jobs=n_jobs) for ranker in mixed],
@@ -199,7 +200,7 @@ def adapt(
     >>> adapt(LinearRanker([1.0, 0.0, 0.0]), data, trees=3)
     WeightedSum(3 features)
     """
-    options = {**sensible_parameters(data), **(parameters or {}), "trees": trees, "early_stopping": None}
+    options = {**sensible_parameters(data), **(parameters or {}), "n_estimators": trees, "early_stopping_rounds": None}
     learner = LambdaSMART(objective, base=base, random_state=random_state, n_jobs=n_jobs, **options)
     return learner.fit(data).ranker_
 

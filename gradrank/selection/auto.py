@@ -16,8 +16,8 @@ from gradrank.combine.ensemble import added_up, spread_within_queries
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
 from gradrank.evaluation.significance import t_test
-from gradrank.learners.algorithms import algorithm, parameters_of
-from gradrank.learners.trees.boosting import Callback, Step
+from gradrank.learners.algorithms import algorithm
+from gradrank.learners.base.loop import Callback, Step
 from gradrank.measures import AnyMeasure, BoundMeasure, Graded, bind_measures, bound_values, mean_value
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.merge import merged
@@ -142,9 +142,7 @@ def auto(
         if listener is not None:
             listener(member, len(rows) + 1)
         kind = algorithm(member.algorithm)
-        known = parameters_of(kind)
-        running = {"n_jobs": n_jobs, "callbacks": (*callbacks, deadline)}
-        learner = kind(**member.parameters, **{key: value for key, value in running.items() if key in known})
+        learner = kind(**member.parameters, n_jobs=n_jobs, callbacks=(*callbacks, deadline))
         start = time.perf_counter()
         try:
             learner.fit(train, valid=valid)
@@ -160,7 +158,8 @@ def auto(
         if cut_short:
             # Trained again with so many steps it is the same.
             grown = learner.ranker_.training["grown"]
-            member = replace(member, parameters={**member.parameters, f"{learner.unit}s": grown})
+            if learner.steps_parameter is not None:
+                member = replace(member, parameters={**member.parameters, learner.steps_parameter: grown})
         scores.append(learner.ranker_.grouped_scores(valid, n_jobs=n_jobs))
         value = mean_value(_first_values(bound, scores[-1]))
         rows.append(Row(member, value, time.perf_counter() - start))

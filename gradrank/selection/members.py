@@ -40,21 +40,31 @@ def portfolio(measure: AnyMeasure, random_state: int = 0, *, nets: bool = True) 
         Member(
             "mart",
             "mart",
-            {"objective": regression, "measure": str(measure), "features": _FEATURES, "random_state": random_state},
+            {
+                "objective": regression,
+                "measure": str(measure),
+                "colsample_bytree": _FEATURES,
+                "random_state": random_state,
+            },
         ),
         Member("ranksvm", "ranksvm", {"label": target.label, "measure": str(measure)}),
     ]
     if nets:
-        settings = {"objective": str(target), "measure": str(measure), "hidden": "32", "random_state": random_state}
+        settings = {
+            "objective": str(target),
+            "measure": str(measure),
+            "hidden_layer_sizes": "32",
+            "random_state": random_state,
+        }
         others.append(Member("lambdarank", "lambdarank", settings))
     for number in count(1):
         leaves, rate = _SHAPES[(number - 1) % len(_SHAPES)]
         parameters = {
             "objective": str(target),
             "measure": str(measure),
-            "leaves": leaves,
-            "rate": rate,
-            "features": _FEATURES,
+            "num_leaves": leaves,
+            "learning_rate": rate,
+            "colsample_bytree": _FEATURES,
             "random_state": random_state + number,
         }
         yield Member(f"lambdamart {number}", "lambdamart", parameters, in_bag=True)

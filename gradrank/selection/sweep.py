@@ -130,7 +130,7 @@ def sweep(
     >>> from gradrank.data.artificial import make_splits
     >>> from gradrank.learners import LambdaMART
     >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1, clicks=True)
-    >>> learner = LambdaMART("Tiered(NDCG@3, CNDCG@3)", trees=10, min_docs=5)
+    >>> learner = LambdaMART("Tiered(NDCG@3, CNDCG@3)", n_estimators=10, min_child_samples=5)
     >>> found = sweep(learner, data["train"], data["vali"], [0.2, 0.5])
     >>> list(found.rankers), found.ranker is found.rankers[found.choice.system]
     (['w=0', 'w=0.2', 'w=0.5'], True)

@@ -53,7 +53,7 @@ def test_json() -> None:
         (["base.json", "base.json"], "base base.json is given twice"),
         (["none.json"], "none.json: there is no such file"),
         (["base.json", "--folds", "31"], "folds is 31, expected 3 to 30"),
-        (["base.json", "--rate", "-1"], "rate is -1.0, expected a positive number"),
+        (["base.json", "--rate", "-1"], "learning_rate is -1.0, expected a positive number"),
     ],
 )
 def test_wrong_input_is_one_line(arguments: list[str], message: str) -> None:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from gradrank.cli.main import app
 from gradrank.objectives import CONSTRUCTIONS
 
-QUICK = ("--parameter", "trees=3", "--parameter", "min_docs=5", "--threads", 1)
+QUICK = ("--parameter", "n_estimators=3", "--parameter", "min_child_samples=5", "--threads", 1)
 
 
 def run(*arguments: object):

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from gradrank.cli.main import app
 from gradrank.data.formats.registry import read_data
+from gradrank.learners import LambdaRank
 from gradrank.learners.algorithms import ALGORITHMS
-from gradrank.learners.nets import LambdaRank
 from gradrank.models.linear import LinearRanker
 from gradrank.models.nets.net import NetRanker
 from gradrank.models.registry import load_ranker
@@ -106,7 +106,7 @@ def test_it_is_what_the_library_trains() -> None:
     arguments = ("--objective", "MAP", "--hidden", 5, "--rate", 0.05, "--seed", 3)
     assert train("lambdarank", "--valid", "d/vali.txt", *QUICK, *arguments).exit_code == 0
     data = {name: read_data(f"d/{name}.txt") for name in ("train", "vali")}
-    learner = LambdaRank("MAP", hidden=5, rate=0.05, random_state=3, epochs=4, batch=8)
+    learner = LambdaRank("MAP", hidden_layer_sizes=5, learning_rate=0.05, random_state=3, epochs=4, batch_size=8)
     expected = learner.fit(data["train"], valid=data["vali"]).ranker_
     assert content("model.json")["payload"] == expected.to_dict()["payload"]
 
@@ -161,7 +161,7 @@ def test_a_killed_run_goes_on_to_the_same_model() -> None:
     whole = content("model.json")
     Path("model.json").unlink()
     suicide = (
-        "import os, signal\nfrom gradrank.cli import progress\n"
+        "import os, signal\nfrom gradrank.learners.base import progress\n"
         "def die(self, step):\n    if step.number == 8: os.kill(os.getpid(), signal.SIGKILL)\n"
         "progress.Progress.__call__ = die\n"
     )
@@ -182,14 +182,17 @@ def test_config_files_take_numbers_and_words() -> None:
         )
         assert run("train", "--config", "run.toml", "-o", "model.json").exit_code == 0
         parameters = content("model.json")["training"]["parameters"]
-        assert (str(parameters["hidden"]), str(parameters["batch"])) == (hidden.strip('"'), batch.strip('"'))
+        assert (str(parameters["hidden_layer_sizes"]), str(parameters["batch_size"])) == (
+            hidden.strip('"'),
+            batch.strip('"'),
+        )
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("lambdarank", "--leaves", 5), "--leaves does not go with lambdarank; it has --objective, --construction,"),
-        (("lambdamart", "--hidden", 0), "--hidden does not go with lambdamart; it has --objective,"),
+        (("lambdarank", "--leaves", 5), "--num-leaves does not go with lambdarank; it has --"),
+        (("lambdamart", "--hidden", 0), "--hidden-layer-sizes does not go with lambdamart; it has --objective,"),
         (("lambdamart", "--k", 3), "--k does not go with lambdamart"),
         (("ranknet", "--base", "f1"), "--base does not go with ranknet"),
         (("listnet", "--no-quantized"), "--quantized does not go with listnet"),
@@ -197,9 +200,9 @@ def test_config_files_take_numbers_and_words() -> None:
         (("ranknet", "--objective", "MAP"), "RankNet learns by RankNet, not by Lambda(MAP"),
         (("ranknet", "--construction", "spring-smooth"), "a construction makes λ's of a measure"),
         (("lambdarank", "--construction", "string"), "there is no construction 'string'"),
-        (("lambdarank", "--hidden", "-3"), "hidden is -3, expected a number of nodes"),
-        (("lambdarank", "--hidden", "a"), "hidden is 'a'"),
-        (("lambdarank", "--rate", "0"), "rate is 0.0, expected positive numbers"),
+        (("lambdarank", "--hidden", "-3"), "hidden_layer_sizes is -3, expected a number of nodes"),
+        (("lambdarank", "--hidden", "a"), "hidden_layer_sizes is 'a'"),
+        (("lambdarank", "--rate", "0"), "learning_rate is 0.0, expected a positive number"),
         (("lambdarank", "--rates", "0.1,0.2"), "several learning rates need validation data"),
         (("lambdarank", "--optimizer", "x"), "optimizer is 'x', expected adam, sgd or donmez"),
         (("lambdarank", "--device", "x"), "device is 'x', expected auto, cpu or cuda"),
@@ -221,7 +224,7 @@ def test_the_help_names_every_algorithm() -> None:
 def test_every_parameter_of_the_nets_that_is_plain_has_an_option() -> None:
     command = typer.main.get_command(app).commands["train"]
     known = {name for item in command.params for name in item.opts}
-    apart = {"module", "checkpoint_every", "callbacks"}
+    apart = {"module", "checkpoint_every", "callbacks", "verbose"}
     wanted = {f"--{name.replace('_', '-')}" for name in LambdaRank().get_params() if name not in apart}
     assert wanted <= known
 

@@ -125,8 +125,7 @@ def test_a_killed_sweep_goes_on() -> None:
         (("--margin", "0"), "--margin is 0.0"),
         (("--plot", "x.gif"), "x.gif: is no plot that can be written"),
         (("--plot", "nowhere/x.html"), "nowhere/x.html: cannot be written"),
-        (("--set", "leaf"), "--set is 'leaf', expected KEY=VALUE"),
-        (("--set", "leafs=3"), "--leafs does not go with lambdamart"),
+        (("--hidden-layer-sizes", 3), "--hidden-layer-sizes does not go with lambdamart"),
     ],
 )
 def test_wrong_input(arguments, message: str) -> None:
@@ -135,9 +134,9 @@ def test_wrong_input(arguments, message: str) -> None:
 
 
 def test_other_parameters_of_the_learner() -> None:
-    assert sweep("--weights", "0.5", "--set", "leaves=4", "--set", "queries=0.5").exit_code == 0
+    assert sweep("--weights", "0.5", "--leaves", 4, "--subsample", 0.5).exit_code == 0
     training = load_ranker("model.json").training
-    assert (training["parameters"]["leaves"], training["parameters"]["queries"]) == (4, 0.5)
+    assert (training["parameters"]["num_leaves"], training["parameters"]["subsample"]) == (4, 0.5)
 
 
 # ---------------------------------------------------------------- diagnose

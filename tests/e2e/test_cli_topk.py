@@ -114,11 +114,11 @@ def test_every_top_k_ranker_trains_and_scores(options: tuple[object, ...]) -> No
 
 def test_training_says_what_is_wrong() -> None:
     for options, message in (
-        (("focusedsvm", "--beta", 2), "beta is 2, expected a number from 0 to 1 or auto"),
+        (("focusedsvm", "--beta", 2), "beta is 2, expected a number from 0 to 1, or auto"),
         (("focusedsvm", "--beta", "auto"), "beta is auto: it is chosen on validation data, and there is none"),
-        (("ranksvm", "--c", 0), "c is 0, expected a positive number or auto"),
-        (("rankboost", "--rounds", 0), "rounds is 0"),
-        (("rankboost", "--c", 1), "--c does not go with rankboost"),
+        (("ranksvm", "--c", 0), "C is 0, expected a positive number, or auto"),
+        (("rankboost", "--rounds", 0), "n_estimators is 0"),
+        (("rankboost", "--c", 1), "--C does not go with rankboost"),
     ):
         result = run("train", "--algorithm", *options, "--train", "d/train.txt", "-o", "m.json", *QUICK)
         assert result.exit_code == 2

@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from gradrank.cli.interruption import Interruption
 from gradrank.cli.main import app
-from gradrank.cli.progress import Interruption, Progress
 from gradrank.data.formats.registry import read_data
 from gradrank.learners import LambdaMART, Step
+from gradrank.learners.base.progress import Progress
 from gradrank.models.registry import load_ranker
 
 COMMAND = "from gradrank.cli.main import run; run()"
@@ -86,7 +87,9 @@ def test_train_score_evaluate_agree() -> None:
 def test_it_is_what_the_library_trains() -> None:
     train("--valid", "d/vali.txt", *QUICK, "--objective", "MAP", "--leaves", 7, "--rate", 0.2, "--seed", 3)
     data = {name: read_data(f"d/{name}.txt") for name in ("train", "vali")}
-    learner = LambdaMART("MAP", trees=12, min_docs=5, leaves=7, rate=0.2, random_state=3, n_jobs=1)
+    learner = LambdaMART(
+        "MAP", n_estimators=12, min_child_samples=5, num_leaves=7, learning_rate=0.2, random_state=3, n_jobs=1
+    )
     expected = learner.fit(data["train"], valid=data["vali"]).ranker_
     assert content("model.json")["payload"] == expected.to_dict()["payload"]
 
@@ -94,7 +97,7 @@ def test_it_is_what_the_library_trains() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--algorithm", "lambdamart", "--features", 0.6, "--queries", 0.5, "--seed", 4, "--early-stopping", 5),
+        ("--algorithm", "lambdamart", "--colsample-bytree", 0.6, "--subsample", 0.5, "--seed", 4, "--early-stopping", 5),
         ("--objective", "Lambda(NDCG@5, cost=sigmoid)", "--max-depth", 3, "--lightgbm", "min_gain_to_split=0.01"),
         ("--objective", "MAP", "--step", "gradient", "--split", "mse", "--train-measure", "--test", "d/test.txt"),
         ("--monotone", "f1=1", "--monotone", "f3=-1", "--categorical", "f2", "--bins", 31, "--quantized"),
@@ -125,14 +128,14 @@ def test_the_command_tells_what_was_left_open() -> None:
     defaults = LambdaMART().get_params()
     assert options["--objective"] == "Lambda(NDCG@10, normalize=log, gap=true)"
     assert (options["--split"], options["--step"], options["--measure"]) == ("newton", "newton", "NDCG@10")
-    for name in ("leaves", "rate", "bins", "l2", "random_state", "queries"):
-        assert options[f"--{name}"] == str(defaults[name])
+    for name in ("num_leaves", "learning_rate", "max_bin", "reg_lambda", "random_state", "subsample"):
+        assert options[f"--{name.replace('_', '-')}"] == str(defaults[name])
 
 
 def test_seed_decides_and_threads_do_not() -> None:
     payloads = []
     for random_state, n_jobs in ((1, 1), (1, 2), (2, 1)):
-        options = ("--trees", 6, "--min-docs", 5, "--queries", 0.5, "--seed", random_state, "--threads", n_jobs)
+        options = ("--trees", 6, "--min-docs", 5, "--subsample", 0.5, "--seed", random_state, "--threads", n_jobs)
         assert train("--valid", "d/vali.txt", *options).exit_code == 0
         payloads.append(content("model.json")["payload"])
     assert payloads[0] == payloads[1]
@@ -191,7 +194,10 @@ def test_config_file_and_the_command_line_wins() -> None:
     )
     assert run("train", "--config", "run.toml", "--trees", 3).exit_code == 0
     training = content("model.json")["training"]
-    expected = {"trees": 3, "min_docs": 5, "rate": 1.0, "train_measure": True, "lightgbm": {"extra_trees": "true"}}
+    expected = {
+        "n_estimators": 3, "min_child_samples": 5, "learning_rate": 1.0, "train_measure": True,
+        "lightgbm": {"extra_trees": "true"},
+    }  # fmt: skip
     assert {key: training["parameters"][key] for key in expected} == expected
     assert "--config" not in training["command"]
     assert run("train", "--config", "run.toml", "--no-train-measure", "--trees", 2).exit_code == 0
@@ -201,7 +207,7 @@ def test_config_file_and_the_command_line_wins() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("tree = 5", "run.toml: 'tree' is not an option; there are activation, algorithm, base,"),
+        ("tree = 5", "run.toml: 'tree' is not an option; there are C, activation, algorithm, base,"),
         ('trees = "5"', "run.toml: trees is '5', expected a whole number"),
         ("trees = true", "run.toml: trees is True, expected a whole number"),
         ("rate = []", "run.toml: rate is [], expected a number"),
@@ -226,7 +232,7 @@ def test_config_file_that_is_missing() -> None:
 # ---------------------------------------------------------------- interrupted runs
 def test_a_killed_run_goes_on_to_the_same_model() -> None:
     arguments = [
-        "train", "--train", "d/train.txt", "--valid", "d/vali.txt", "--features", "0.7", "--queries", "0.7",
+        "train", "--train", "d/train.txt", "--valid", "d/vali.txt", "--colsample-bytree", "0.7", "--subsample", "0.7",
         *map(str, QUICK), "--checkpoint", "5", "-o", "model.json",
     ]  # fmt: skip
     assert run(*arguments).exit_code == 0
@@ -235,7 +241,7 @@ def test_a_killed_run_goes_on_to_the_same_model() -> None:
     Path("model.json").write_text("mine")
     # The process kills itself, as kill -9 would, after tree 8: the last whole state is that of tree 5.
     suicide = (
-        "import os, signal\nfrom gradrank.cli import progress\n"
+        "import os, signal\nfrom gradrank.learners.base import progress\n"
         "def die(self, step):\n    if step.number == 8: os.kill(os.getpid(), signal.SIGKILL)\n"
         "progress.Progress.__call__ = die\n"
     )
@@ -256,7 +262,7 @@ def test_a_checkpoint_of_another_run_is_refused(monkeypatch) -> None:
     assert train(*QUICK, "--checkpoint", 2).exit_code == 130
     kept = Path("model.json.checkpoint").read_bytes()
     message = error_of(train(*QUICK, "--rate", 0.3, "--checkpoint", 2, "--quiet"))
-    assert message.startswith("model.json.checkpoint: belongs to another run (rate differ)")
+    assert message.startswith("model.json.checkpoint: belongs to another run (learning_rate differ)")
     assert Path("model.json.checkpoint").read_bytes() == kept
     assert "model.json.checkpoint is left from another run and not used" in train(*QUICK).stderr
 
@@ -351,8 +357,8 @@ NARROW = "0 qid:1 1:1 2:2\n1 qid:1 1:2 2:1\n"
         (("--algorithm", "ranknot"), "there is no algorithm 'ranknot'; there are lambdamart, lambdasmart, mart"),
         (("--objective", "NDGC"), "there is no measure 'NDGC'"),
         (("--measure", "NDCG@0"), "NDCG"),
-        (("--trees", 0), "trees is 0, expected a whole number of 1 or more"),
-        (("--split", "best"), "split is 'best', expected mse or newton"),
+        (("--trees", 0), "n_estimators is 0, expected a whole number of 1 or more"),
+        (("--split", "best"), "split is 'best', expected auto, mse or newton"),
         (("--algorithm", "lambdasmart"), "lambdasmart starts from a model: give --base MODEL"),
         (("--algorithm", "mcrank", "--base", "f1"), "mcrank cannot start from a base"),
         (("--base", "bm25"), "--base is 'bm25': there is no such file, and d/train.txt has no such feature"),
@@ -370,8 +376,8 @@ NARROW = "0 qid:1 1:1 2:2\n1 qid:1 1:2 2:1\n"
         (("--label", "label=equal.txt"), "d/train.txt: all labels are 1: there is nothing to learn from"),
         (("--label", "label=equal.txt", "--algorithm", "mart"), "d/train.txt: all labels are 1"),
         (("--label", "label=none.txt"), "d/train.txt: no document is judged"),
-        (("--monotone", "f1=up"), "--monotone is 'f1=up', expected FEATURE=1 or FEATURE=-1"),
-        (("--monotone", "f9=1"), "--monotone is 'f9=1', but the training data has no feature 'f9'"),
+        (("--monotone", "f1=up"), "--monotone-constraints is 'f1=up', expected FEATURE=1 or FEATURE=-1"),
+        (("--monotone", "f9=1"), "monotone_constraints names 'f9', which is not among the data's features"),
         (("--categorical", "f9"), "categorical feature 'f9' is not among the data's features"),
         (("--lightgbm", "x"), "--lightgbm is 'x', expected KEY=VALUE"),
     ],

@@ -10,7 +10,9 @@ import typer
 
 from gradrank.cli import options
 from gradrank.cli.common import Notes, Reading, check_writable, load_data, print_table, print_text
+from gradrank.cli.parameters import parsed, takes_parameters
 from gradrank.errors import DataError, GradrankError
+from gradrank.learners.trees.parameters import TreeParameters
 
 if TYPE_CHECKING:
     from gradrank.data.ranking_data import RankingData
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 DEFAULT_MEASURES = ("NDCG@10", "NDCG@3", "NDCG@1")
 
 
+@takes_parameters(TreeParameters, without=("base", "diagnostics"))
 def adapt(
     bases: Annotated[
         list[Path], typer.Argument(metavar="BASE …", help="Models of another domain; features are found by name.")
@@ -33,10 +36,6 @@ def adapt(
     ] = None,
     measure: options.MeasureNames = None,
     folds: Annotated[int, typer.Option("--folds", min=3, help="Parts that the queries are dealt out into.")] = 5,
-    trees: Annotated[int | None, typer.Option("--trees", metavar="N", help="Most trees to grow.")] = None,
-    leaves: Annotated[int | None, typer.Option("--leaves", metavar="N", help="Most leaves of a tree.")] = None,
-    rate: Annotated[float | None, typer.Option("--rate", metavar="R", help="Learning rate.")] = None,
-    min_docs: Annotated[int | None, typer.Option("--min-docs", metavar="N", help="Fewest documents in a leaf.")] = None,
     label: options.LabelFiles = None,
     format_from: options.FormatName = None,
     missing: options.Missing = False,
@@ -49,6 +48,7 @@ def adapt(
     random_state: options.Seed = 0,
     n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
+    **parameters: Any,
 ) -> None:
     """Compare ways to use models of another domain: alone, adapted to new data, interpolated, or not at all."""
     notes = Notes(quiet)
@@ -61,9 +61,7 @@ def adapt(
     measures = [parse_measure(name) for name in measure or DEFAULT_MEASURES]
     loaded = load_data(data, notes, Reading(format_from, missing, zero_based, group, n_features=n_features), label)
     rankers = _bases(bases, loaded, data)
-    asked = {"trees": trees, "leaves": leaves, "rate": rate, "min_docs": min_docs}
-    parameters = {name: value for name, value in asked.items() if value is not None}
-    common: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs, "parameters": parameters}
+    common: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs, "parameters": parsed(parameters)}
     result = compare_adaptation(rankers, loaded, objective, measures=measures, folds=folds, say=_Said(quiet), **common)
     if output is not None:
         first = next(iter(rankers))

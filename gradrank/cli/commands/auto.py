@@ -13,9 +13,10 @@ import typer
 
 from gradrank.cli import options
 from gradrank.cli.common import Notes, Reading, load_data, print_table, print_text, with_features
-from gradrank.cli.progress import EXIT_INTERRUPTED, Interruption, Progress
+from gradrank.cli.interruption import EXIT_INTERRUPTED, Interruption
 from gradrank.cli.training import check_output
 from gradrank.errors import DataError
+from gradrank.learners.base.progress import Progress
 
 if TYPE_CHECKING:
     from gradrank.data.ranking_data import RankingData

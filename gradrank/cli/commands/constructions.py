@@ -10,7 +10,7 @@ import typer
 
 from gradrank.cli import options
 from gradrank.cli.common import Notes, Reading, load_data, print_table, print_text, with_features
-from gradrank.cli.progress import EXIT_INTERRUPTED
+from gradrank.cli.interruption import EXIT_INTERRUPTED
 from gradrank.errors import DataError
 
 

@@ -12,7 +12,7 @@ import typer
 
 from gradrank.cli import options
 from gradrank.cli.common import Notes, Reading, check_writable, load_data, print_table, print_text, with_features
-from gradrank.cli.progress import EXIT_INTERRUPTED
+from gradrank.cli.interruption import EXIT_INTERRUPTED
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:

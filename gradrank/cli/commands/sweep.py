@@ -6,15 +6,17 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gradrank.cli import options
 from gradrank.cli.common import Notes, Reading, check_writable, print_table, print_text, read_config
-from gradrank.cli.progress import EXIT_INTERRUPTED, Interruption, Progress
-from gradrank.cli.training import check_algorithm, check_output, key_values, load_sets, make_learner
+from gradrank.cli.interruption import EXIT_INTERRUPTED, Interruption
+from gradrank.cli.parameters import parsed, takes_parameters
+from gradrank.cli.training import check_algorithm, check_output, load_sets, make_learner
 from gradrank.errors import DataError
+from gradrank.learners.base.progress import Progress
 
 if TYPE_CHECKING:
     from gradrank.data.ranking_data import RankingData
@@ -25,6 +27,7 @@ _DEFAULT_OBJECTIVE = "Tiered(NDCG, CNDCG)"
 _LEARNER = "Learner (what is not given is as the learner has it)"
 
 
+@takes_parameters(without=("base",))
 def sweep(
     train_file: Annotated[Path, typer.Option("--train", metavar="FILE", help="Data to learn from.")],
     valid: Annotated[Path, typer.Option("--valid", metavar="FILE", help="Data that chooses the steps and the weight.")],
@@ -71,46 +74,10 @@ def sweep(
     algorithm: Annotated[
         str | None, typer.Option("--algorithm", metavar="NAME", help="The learner.", rich_help_panel=_LEARNER)
     ] = None,
-    trees: Annotated[
-        int | None, typer.Option("--trees", metavar="N", help="Most trees to grow.", rich_help_panel=_LEARNER)
-    ] = None,
-    leaves: Annotated[
-        int | None, typer.Option("--leaves", metavar="N", help="Most leaves of a tree.", rich_help_panel=_LEARNER)
-    ] = None,
-    rate: Annotated[
-        float | None, typer.Option("--rate", metavar="R", help="Learning rate.", rich_help_panel=_LEARNER)
-    ] = None,
-    min_docs: Annotated[
-        int | None,
-        typer.Option("--min-docs", metavar="N", help="Fewest documents in a leaf.", rich_help_panel=_LEARNER),
-    ] = None,
-    early_stopping: Annotated[
-        int | None,
-        typer.Option(
-            "--early-stopping", metavar="N", help="Stop after N steps without a new best.", rich_help_panel=_LEARNER
-        ),
-    ] = None,
-    diagnostics: Annotated[
-        int | None,
-        typer.Option(
-            "--diagnostics", metavar="N", help="Record λ's and ranks every N steps.", rich_help_panel=_LEARNER
-        ),
-    ] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Any other parameter of the learner. May be repeated.",
-            rich_help_panel=_LEARNER,
-        ),
-    ] = None,
     format_from: options.FormatName = None,
     missing: options.Missing = False,
     zero_based: options.ZeroBased = False,
     n_features: options.FeatureCount = None,
-    random_state: options.Seed = 0,
-    n_jobs: options.Threads = None,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -125,6 +92,7 @@ def sweep(
         options.TableOrJson, typer.Option("--format", help="Form of the outcome.")
     ] = options.TableOrJson.table,
     quiet: options.Quiet = False,
+    **parameters: Any,
 ) -> None:
     """Train tiers with several weights, show the trade-off, and keep the best that leaves the trusted measure unharmed.
 
@@ -142,12 +110,10 @@ def sweep(
     from gradrank.selection.sweep import sweep as run_sweep
 
     grid = checked_weights(_numbers(weights))
-    given = {
-        "objective": objective, "construction": None, "measure": _graded(measure), "trees": trees, "leaves": leaves,
-        "rate": rate, "min_docs": min_docs, "early_stopping": early_stopping, "diagnostics": diagnostics,
-        "random_state": random_state, "n_jobs": n_jobs, **key_values(setting, "--set"),
-    }  # fmt: skip
-    learner = make_learner(check_algorithm(algorithm, given, {"base": None}), given)
+    given = {**parsed(parameters), "objective": objective}
+    if measure:
+        given["measure"] = _graded(measure)
+    learner = make_learner(check_algorithm(algorithm, given), given)
     tiers = graded_objective(learner).tiers
     labels = {"train": list(label or ()), "valid": list(valid_label or ()), "test": list(test_label or ())}
     sets = load_sets(learner, files, notes, Reading(format_from, missing, zero_based, n_features=n_features), labels)
@@ -227,9 +193,7 @@ def _numbers(text: str) -> list[float]:
         raise DataError(f"--weights is {text!r}, expected numbers between commas") from None
 
 
-def _graded(measures: list[str] | None) -> str | None:
-    if not measures:
-        return None
+def _graded(measures: list[str]) -> str:
     return measures[0] if len(measures) == 1 else f"Graded({', '.join(measures)})"
 
 

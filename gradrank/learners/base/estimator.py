@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,12 +14,20 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import TrainingError
-from gradrank.measures import AnyMeasure, Graded, Measure, parse_measure
-from gradrank.models.ranker import Ranker
+from gradrank.errors import GradrankWarning, ModelError, NotConvergedWarning, TrainingError
+from gradrank.learners.base.common_parameters import CommonParameters
+from gradrank.learners.base.loop import Callback, Record
+from gradrank.learners.base.parameters import check_parameters, fitted
+from gradrank.learners.base.progress import Progress
+from gradrank.measures import NDCG, AnyMeasure, Graded, Measure, parse_measure
+from gradrank.models.ranker import Ranker, feature_matrix
 from gradrank.objectives import Objective
 
 QID_COLUMN = "qid"
+# Scores of so many documents tell whether a model is constant.
+_LOOK_AT = 20_000
+
+EvalSet = Sequence[tuple[Any, ...] | RankingData]
 
 
 def ranking_data(X: Any, y: Any = None, qid: Any = None, *, weight: ArrayLike | None = None) -> RankingData:
@@ -50,7 +60,7 @@ def as_measure(measure: AnyMeasure | str) -> AnyMeasure:
     return parse_measure(measure) if isinstance(measure, str) else measure
 
 
-class RankingEstimator(BaseEstimator):  # type: ignore[misc]
+class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
     """Base of the learners: ``fit`` takes RankingData or arrays with query ids, ``predict`` gives scores.
 
     ``ranker_`` is the trained ranker, which saves, loads and scores without the learner.
@@ -58,18 +68,35 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
 
     unit: ClassVar[str] = "step"
     """What a step of the training is called: tree, epoch, round, cut."""
+    steps_parameter: ClassVar[str | None] = None
+    """The parameter that sets the number of steps."""
     validated: ClassVar[bool] = True
     """Whether the number of steps is chosen on validation data."""
-    ranker_: Ranker
-    """Its ``training`` facts tell ``best`` (steps of the model), ``grown`` (steps made) and ``interrupted``."""
+    # Query ids and weights are passed on by scikit-learn's searches and pipelines without being asked for.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True}
 
+    ranker_: Ranker = fitted()
+    """Its ``training`` facts tell ``best`` (steps of the model), ``grown`` (steps made) and ``interrupted``."""
+    record_: Record = fitted()
+    """What happened in the training: steps, the best one, learning curves, seconds."""
+    n_features_in_: int = fitted()
+    feature_names_in_: NDArray[np.object_] = fitted()
+    """Names of the features, if the training data had any."""
+
+    # ------------------------------------------------------------------ what a family says
     @abstractmethod
-    def _fit(self, train: RankingData, valid: Mapping[str, RankingData]) -> Ranker:
-        """Train on checked data."""
+    def _fit(self, train: RankingData, valid: Mapping[str, RankingData], callbacks: Sequence[Callback]) -> Ranker:
+        """Train on checked data; sets ``record_``."""
 
     @abstractmethod
     def _measure(self) -> AnyMeasure:
-        """The measure that :meth:`score` reports."""
+        """The measure that chooses the model."""
+
+    def _score_measure(self) -> AnyMeasure:
+        """The measure that :meth:`score` reports: no other parameter than ``measure`` decides it."""
+        given: str | AnyMeasure | None = getattr(self, "measure", None)
+        return NDCG(10) if given is None else as_measure(given)
 
     def _objective(self) -> Objective | None:
         """What training improves, if the learner follows an objective."""
@@ -83,54 +110,177 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
             return target.label or target.default_source
         return getattr(objective, "label", None)
 
-    def _chosen(self) -> dict[str, Any]:
-        """Parameters that the learner chooses by itself, spelt out; those out of range raise TrainingError."""
-        chosen = {"objective": self._objective(), "measure": self._measure()}
-        known = self.get_params(deep=False)
-        return {name: str(value) for name, value in chosen.items() if name in known and value is not None}
+    def _check(self) -> None:
+        """Raise TrainingError for parameters that do not go together; each alone is in range."""
 
+    def _chosen(self) -> dict[str, Any]:
+        """Parameters that the learner chooses by itself, spelt out."""
+        chosen = {"objective": self._objective(), "measure": self._measure()}
+        return {name: str(value) for name, value in chosen.items() if name in self.declared and value is not None}
+
+    def check_parameters(self) -> None:
+        """Raise TrainingError if a parameter is out of range, or if some do not go together."""
+        check_parameters(self)
+        self._check()
+
+    # ------------------------------------------------------------------ what users call
     def fit(
         self,
         X: Any,
         y: Any = None,
         qid: Any = None,
         *,
-        weight: ArrayLike | None = None,
-        valid: RankingData | tuple[Any, Any, Any] | Mapping[str, RankingData] | None = None,
+        sample_weight: ArrayLike | None = None,
+        eval_set: EvalSet | None = None,
+        eval_qid: Sequence[Any] | None = None,
+        valid: RankingData | tuple[Any, ...] | Mapping[str, RankingData] | None = None,
     ) -> Self:
-        """Train. ``valid`` is RankingData, (X, y, qid), or several sets by name; the first chooses the model."""
-        sets: dict[str, RankingData]
-        if valid is None:
-            sets = {}
-        elif isinstance(valid, Mapping):
-            sets = {str(name): ranking_data(data) for name, data in valid.items()}
-        elif isinstance(valid, RankingData):
-            sets = {"valid": valid}
-        else:
-            sets = {"valid": ranking_data(*valid)}
-        train = ranking_data(X, y, qid, weight=weight)
+        """Train a ranker.
+
+        Parameters
+        ----------
+        X
+            RankingData, which holds everything; or features: an array, a pandas or polars frame.
+        y
+            Labels, one per row; NaN is an unjudged document.
+        qid
+            Query ids, one per row, in any order; not needed if a frame has a column ``qid``.
+        sample_weight
+            Weights of the queries: one per row, the same for all rows of a query, or one per query.
+        eval_set, eval_qid
+            Validation data as LightGBM and XGBoost take it: a list of (X, y), and a list of their query ids. The first
+            one chooses the model, the others are recorded.
+        valid
+            The same as RankingData, (X, y, qid), or several sets by name.
+
+        Returns
+        -------
+        The learner itself, with ``ranker_`` and ``record_``.
+        """
+        self.check_parameters()
+        train = ranking_data(X, y, qid, weight=sample_weight)
         if not train.labels:
             raise TrainingError("the training data has no labels")
-        for name, data in sets.items():
-            if data.n_features != train.n_features:
-                raise TrainingError(f"{name} has {data.n_features} features, the training data has {train.n_features}")
+        sets = {name: aligned(data, train, name) for name, data in _validation_sets(valid, eval_set, eval_qid).items()}
+        self._warn_before(train, sets)
         self.n_features_in_ = train.n_features
-        self.ranker_ = self._fit(train, sets)
+        if isinstance(X, RankingData) or hasattr(X, "columns"):
+            self.feature_names_in_ = np.array(train.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        with Progress(quiet=not self.verbose, unit=self.unit) as progress:
+            self.ranker_ = self._fit(train, sets, (*self.callbacks, progress))
+        self._warn_after(train, bool(sets))
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Scores, in the order of the rows given; higher is better."""
-        check_is_fitted(self, "ranker_")
-        if isinstance(X, RankingData):
-            return self.ranker_.predict(X, n_jobs=getattr(self, "n_jobs", None))
-        if hasattr(X, "columns") and hasattr(X, "to_numpy") and QID_COLUMN in [str(name) for name in X.columns]:
-            X = X[[name for name in X.columns if str(name) != QID_COLUMN]]
-        return self.ranker_.predict(X, n_jobs=getattr(self, "n_jobs", None))
+        """Score of each row of ``X``, in the order in which the rows were given; higher is better.
 
-    def score(self, X: Any, y: Any = None, qid: Any = None) -> float:
-        """Mean of the learner's measure; the first part of a graded one."""
+        Parameters
+        ----------
+        X
+            RankingData or a frame, whose features are found by name, or an array with the features in order.
+        """
         check_is_fitted(self, "ranker_")
-        data = ranking_data(X, y, qid)
-        measure = self._measure()
+        return self.ranker_.predict(X, n_jobs=self.n_jobs)
+
+    def score(self, X: Any, y: Any = None, qid: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """Mean of ``measure`` over the queries (of its first part if it is graded); NDCG@10 unless it was given.
+
+        The objective does not decide it, so that a search over objectives compares like with like.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight
+            As :meth:`fit` takes them; weights weigh the queries in the mean.
+        """
+        check_is_fitted(self, "ranker_")
+        data = ranking_data(X, y, qid, weight=sample_weight)
+        measure = self._score_measure()
         part: Measure = measure.parts[0] if isinstance(measure, Graded) else measure
-        return part.mean(self.ranker_.predict(data), data)
+        values = part.values(self.predict(data), data, n_jobs=self.n_jobs)
+        there = ~np.isnan(values)
+        if not there.any():
+            return float("nan")
+        weights = None if sample_weight is None or data.weight is None else data.weight[there]
+        return float(np.average(values[there], weights=weights))
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of each feature in what the model learned, adding up to 1; not for nets, where no such share is known.
+
+        The gain of the splits of trees, the absolute weights of linear rankers times the features' scale.
+        """
+        check_is_fitted(self, "ranker_")
+        shares = self.ranker_.importances()
+        if shares is None:
+            raise AttributeError(
+                f"{type(self).__name__} has no feature_importances_; permutation_importance tells what a feature does"
+            )
+        return shares
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        return tags
+
+    # ------------------------------------------------------------------ what would else pass in silence
+    def _warn_before(self, train: RankingData, valid: Mapping[str, RankingData]) -> None:
+        if not valid and getattr(self, "early_stopping_rounds", None) is not None:
+            _warn("early_stopping_rounds needs validation data, and there is none: all steps are made and kept")
+
+    def _warn_after(self, train: RankingData, validated: bool) -> None:
+        record = self.record_
+        most = None if self.steps_parameter is None else getattr(self, self.steps_parameter)
+        if validated and not record.interrupted and most is not None and record.best == most > 1:
+            name, unit = self._measure(), self.unit
+            _warn(
+                f"the best model is the last of {record.steps:,} {unit}s: {name} on the validation data was still "
+                f"rising; more {unit}s ({self.steps_parameter}) are likely to be better",
+                NotConvergedWarning,
+            )
+        scores = self.ranker_.predict(train.X[:_LOOK_AT], n_jobs=self.n_jobs)
+        if len(scores) > 1 and scores.max() == scores.min():
+            _warn(f"the model gives every document the same score{self._why_constant(train)}")
+
+    def _why_constant(self, train: RankingData) -> str:
+        return ": it has learned nothing from this data"
+
+
+def aligned(data: RankingData, train: RankingData, name: str) -> RankingData:
+    """A data set with the training data's features, found by name."""
+    try:
+        matrix = feature_matrix(data, train.feature_names)
+    except ModelError as error:
+        raise TrainingError(f"{name} does not fit the training data: {error}") from None
+    if matrix is data.X and data.feature_names == train.feature_names:
+        return data
+    return replace(data, X=matrix, feature_names=train.feature_names)  # type: ignore[arg-type]
+
+
+def _validation_sets(
+    valid: RankingData | tuple[Any, ...] | Mapping[str, RankingData] | None,
+    eval_set: EvalSet | None,
+    eval_qid: Sequence[Any] | None,
+) -> dict[str, RankingData]:
+    if valid is not None and eval_set is not None:
+        raise TrainingError("validation data is given twice: give valid or eval_set, not both")
+    if isinstance(valid, Mapping):
+        return {str(name): ranking_data(data) for name, data in valid.items()}
+    if valid is not None:
+        return {"valid": ranking_data(*valid) if isinstance(valid, tuple) else ranking_data(valid)}
+    sets = [item if isinstance(item, tuple | list) else (item,) for item in eval_set or ()]
+    qids = list(eval_qid) if eval_qid is not None else [None] * len(sets)
+    if len(qids) != len(sets):
+        raise TrainingError(f"eval_qid has {len(qids)} lists of query ids for the {len(sets)} sets of eval_set")
+    names = ["valid", *(f"valid{number}" for number in range(2, len(sets) + 1))]
+    return {
+        name: ranking_data(*item, **({} if ids is None else {"qid": ids}))
+        for name, item, ids in zip(names, sets, qids, strict=False)
+    }
+
+
+def _warn(message: str, category: type[GradrankWarning] = GradrankWarning) -> None:
+    # From fit's caller: above this function, the method that found it, and fit.
+    warnings.warn(message, category, stacklevel=4)

@@ -3,40 +3,52 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.learners.trees.boosting import Boosted
+from gradrank.learners.base.loop import Record
 from gradrank.models.ranker import Ranker
 from gradrank.version import __version__
 
+# Parameters that say nothing about the model.
+_NOT_OF_THE_MODEL = ("callbacks", "checkpoint", "checkpoint_every", "n_jobs", "warm_start", "verbose")
 
-def training_facts(learner: Any, train: RankingData, objective: str, measure: str, boosted: Boosted) -> dict[str, Any]:
+
+def training_facts(
+    learner: Any, train: RankingData, objective: str, measure: str, record: Record, *packages: str
+) -> dict[str, Any]:
     """Objective, parameters, learning curves, data and versions, as plain values for the model's manifest."""
     parameters = {
         name: (value if not isinstance(value, Ranker) else repr(value))
         for name, value in learner.get_params(deep=False).items()
-        if name not in ("callbacks", "checkpoint", "checkpoint_every", "n_jobs", "warm_start")
+        if name not in _NOT_OF_THE_MODEL
     }
     parameters["objective"] = objective
-    return {
+    facts: dict[str, Any] = {
         "learner": type(learner).__name__,
         "objective": objective,
         "measure": measure,
         "parameters": parameters,
-        "best": boosted.best,
-        "grown": len(boosted.steps),
-        "interrupted": boosted.interrupted,
-        "curves": boosted.curves,
-        "seconds": round(boosted.seconds, 3),
+        "unit": learner.unit,
+        "best": record.best,
+        "grown": record.steps,
+        "interrupted": record.interrupted,
+        "curves": record.curves,
+        "seconds": round(record.seconds, 3),
         "data": {"queries": train.n_queries, "documents": train.n_docs, "features": train.n_features},
         "versions": {
             "gradrank": __version__,
             "python": platform.python_version(),
-            **package_versions("lightgbm", "numpy"),
+            **package_versions("numpy", *packages),
         },
     }
+    if record.pairs:
+        facts["pairs"] = [asdict(fact) for fact in record.pairs]
+    if record.diagnostics is not None:
+        facts["diagnostics"] = record.diagnostics
+    return facts
 
 
 def package_versions(*packages: str) -> dict[str, str]:

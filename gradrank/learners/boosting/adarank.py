@@ -10,18 +10,22 @@ does better with a fresh one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.learners.base.checks import check_orderable
 from gradrank.learners.base.estimator import as_measure
+from gradrank.learners.base.loop import Callback
+from gradrank.learners.base.parameters import parameter
+from gradrank.learners.base.something_to_learn import check_orderable
 from gradrank.learners.boosting.feature_boosting import FeatureBoosting, Lists, single_measure
 from gradrank.learners.boosting.weak_rankers import ScaledFeatures
-from gradrank.learners.trees.boosting import Callback
-from gradrank.measures import AnyMeasure, Measure
+from gradrank.measures import Measure
 from gradrank.models.ranker import Ranker
+
+if TYPE_CHECKING:
+    from gradrank.measures import AnyMeasure
 
 
 class AdaRank(FeatureBoosting):
@@ -31,30 +35,26 @@ class AdaRank(FeatureBoosting):
     the measure ``boosts``, averaged over ties. After each round D weighs most the queries that the ensemble orders
     worst: D ← D·exp(−E of the ensemble), or with ``running=False`` D ∝ exp(−E), as first published.
 
-    >>> from gradrank.data.artificial import make_splits
-    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
-    >>> AdaRank("MAP", rounds=30).fit(data["train"], valid=data["vali"]).score(data["test"]) > 0.4
+    >>> from gradrank import make_splits
+    >>> data = make_splits(60, n_docs=20, n_features=5, random_state=1)
+    >>> model = AdaRank("MAP", n_estimators=100).fit(data["train"], valid=data["vali"])
+    >>> model.score(data["test"]) > 0.7  # a random ranker has 0.35
     True
     """
 
-    def __init__(
-        self,
-        boosts: str | Measure = "NDCG@10",
-        *,
-        rounds: int = 300,
-        measure: str | AnyMeasure | None = None,
-        running: bool = True,
-        early_stopping: int | None = None,
-        n_jobs: int | None = None,
-        callbacks: Sequence[Callback] = (),
-    ) -> None:
-        self.boosts = boosts
-        self.rounds = rounds
-        self.measure = measure
-        self.running = running
-        self.early_stopping = early_stopping
-        self.n_jobs = n_jobs
-        self.callbacks = callbacks
+    boosts: str | Measure = parameter(
+        default="NDCG@10", kw_only=False, metavar="MEASURE", command_line=False, help="The measure that is boosted."
+    )
+    measure: str | AnyMeasure | None = parameter(
+        default=None,
+        help="Chooses the number of rounds on validation data, the one that is boosted unless given, and is what "
+        "score() gives (NDCG@10 unless given).",
+    )
+    running: bool = parameter(
+        default=True,
+        command_line=False,
+        help="Whether a round's weights of queries build on those of the round before.",
+    )
 
     def _boosted(self) -> Measure:
         return single_measure("boosts", self.boosts)
@@ -69,12 +69,10 @@ class AdaRank(FeatureBoosting):
     def _chosen(self) -> dict[str, Any]:
         return {**super()._chosen(), "boosts": str(self._boosted())}
 
-    def _fit(self, train: RankingData, valid: Mapping[str, RankingData]) -> Ranker:
-        self._check()
+    def _fit(self, train: RankingData, valid: Mapping[str, RankingData], callbacks: Sequence[Callback]) -> Ranker:
         check_orderable(train, self._label_source())
         measure = self._boosted()
         rows = np.arange(train.n_docs)
         lists = Lists.of(rows, measure, train, running=self.running, above_chance=False, n_jobs=self.n_jobs)
         weak = ScaledFeatures(train, (lists.rows, lists.quality))
-        self.ensemble_ = self._boost(train, valid, weak, None, lists, 1.0, self.callbacks)
-        return self._ranker(train)
+        return self._ranker(train, self._boost(train, valid, weak, None, lists, 1.0, callbacks))

@@ -7,30 +7,29 @@ pairs count (RankBoost), with β = 1 only queries (AdaRank).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
-from gradrank.learners.base.checks import label_of
 from gradrank.learners.base.estimator import RankingEstimator, as_measure
-from gradrank.learners.base.monitor import TRAINING, Curves, Watch
+from gradrank.learners.base.loop import Callback, Course, Record, run_course
+from gradrank.learners.base.monitor import TRAINING, Monitor
+from gradrank.learners.base.parameters import fitted
 from gradrank.learners.base.training_facts import training_facts
 from gradrank.learners.boosting.pair_weights import FactoredPairs
+from gradrank.learners.boosting.parameters import BoostingParameters
 from gradrank.learners.boosting.weak_rankers import Quality, ScaledFeatures, Thresholds, WeakRanker, WeakRankers
-from gradrank.learners.trees.boosting import Boosted, Callback, Step
 from gradrank.measures import AnyMeasure, Graded, Measure
 from gradrank.models.linear import LinearRanker
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.ensemble import TreeEnsemble
 
 Vector = NDArray[np.float64]
-Weak = Literal["threshold", "feature"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,76 +87,76 @@ class Round:
     """Logarithm of the exponential loss over pairs before this round; NaN without pairs."""
 
 
-@dataclass
-class Ensemble:
-    """Weak rankers found so far, and the scores that they add up to."""
+class RoundCourse(Course):
+    """Each step adds the weak ranker that orders best what is still wrong.
 
-    rounds: list[Round] = field(default_factory=list)
-    best: int = 0
-    curves: Curves = field(default_factory=dict)
-    seconds: float = 0.0
-    interrupted: bool = False
+    Parameters
+    ----------
+    train, valid
+        Data to learn from, and the data sets whose measures are recorded.
+    weak
+        The weak rankers to choose from.
+    pairs, lists
+        What the two distributions are over; at least one of them.
+    beta
+        Share of the lists against the pairs.
+    parameters
+        Number of rounds, and when to stop.
+    """
+
+    unit: ClassVar[str] = "round"
+
+    def __init__(
+        self,
+        train: RankingData,
+        valid: Mapping[str, RankingData],
+        weak: WeakRankers,
+        pairs: FactoredPairs | None,
+        lists: Lists | None,
+        *,
+        beta: float,
+        parameters: BoostingParameters,
+    ) -> None:
+        self.total = parameters.n_estimators
+        self.patience = parameters.early_stopping_rounds
+        self._weak = weak
+        self._beta = beta
+        self._pairs = pairs if beta < 1.0 else None
+        self._lists = lists if beta > 0.0 else None
+        self._focus = None if self._lists is None else self._lists.start
+        self._sets = {TRAINING: train, **valid}
+        self._scores = {name: np.zeros(data.n_docs) for name, data in self._sets.items()}
+        self.rounds: list[Round] = []
+
+    def scores(self) -> Mapping[str, Vector]:
+        """See Course.scores."""
+        return self._scores
+
+    def advance(self, step: int) -> bool:
+        """See Course.advance."""
+        potential = None if self._pairs is None else self._pairs.potential(self._scores[TRAINING])
+        chosen = self._weak.best(self._beta, None if potential is None else potential.values, self._focus)
+        if chosen.r <= 1e-12:
+            return False  # no weak ranker orders what is left better than chance
+        self.rounds[step:] = [Round(chosen, float("nan") if potential is None else potential.log_loss)]
+        for name, data in self._sets.items():
+            self._scores[name] = self._scores[name] + chosen.alpha * chosen.values(data.X)
+        if self._lists is not None and self._focus is not None:
+            self._focus = self._lists.next_distribution(self._focus, self._lists.values(self._scores[TRAINING]))
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class Boosted:
+    """The weak rankers that were found, and what happened."""
+
+    rounds: tuple[Round, ...]
+    record: Record
 
     @property
     def chosen(self) -> list[WeakRanker]:
         """The weak rankers of the best model."""
-        return [round_.weak for round_ in self.rounds[: self.best]]
-
-
-def boost_features(
-    train: RankingData,
-    weak: WeakRankers,
-    pairs: FactoredPairs | None,
-    lists: Lists | None,
-    *,
-    beta: float,
-    rounds: int,
-    early_stopping: int | None = None,
-    valid: Mapping[str, RankingData] | None = None,
-    measure: AnyMeasure | None = None,
-    n_jobs: int | None = None,
-    callbacks: Sequence[Callback] = (),
-    unit: str = "round",
-) -> Ensemble:
-    """Add weak rankers until all rounds are made, nothing is left to learn, or the validation data says stop."""
-    began = time.perf_counter()
-    sets = dict(valid or {})
-    scores = {name: np.zeros(data.n_docs) for name, data in {TRAINING: train, **sets}.items()}
-    measures = [] if measure is None else [measure]
-    watch = Watch(sets, measures, first=next(iter(sets)) if sets else None, n_jobs=n_jobs)
-    found = Ensemble(curves=watch.empty_curves())
-    pairs = pairs if beta < 1.0 else None
-    lists = lists if beta > 0.0 else None
-    focus = None if lists is None else lists.start
-    try:
-        while len(found.rounds) < rounds:
-            if early_stopping is not None and watch.decides and len(found.rounds) - found.best >= early_stopping:
-                break
-            potential = None if pairs is None else pairs.potential(scores[TRAINING])
-            chosen = weak.best(beta, None if potential is None else potential.values, focus)
-            if chosen.r <= 1e-12:
-                break  # no weak ranker orders what is left better than chance
-            made = Round(chosen, float("nan") if potential is None else potential.log_loss)
-            for name, data in {TRAINING: train, **sets}.items():
-                scores[name] = scores[name] + chosen.alpha * chosen.values(data.X)
-            if lists is not None and focus is not None:
-                focus = lists.next_distribution(focus, lists.values(scores[TRAINING]))
-            values = watch.record(found.curves, scores)
-            found.rounds.append(made)
-            found.best = watch.best(found.curves) if watch.decides else len(found.rounds)
-            told = Step(len(found.rounds), rounds, values, found.best, time.perf_counter() - began, unit=unit)
-            for callback in callbacks:
-                callback(told)
-    except KeyboardInterrupt:
-        if not found.rounds:
-            raise
-        found.interrupted = True
-        found.curves = {s: {m: c[: len(found.rounds)] for m, c in per.items()} for s, per in found.curves.items()}
-        found.best = watch.best(found.curves) if watch.decides else len(found.rounds)
-    if not found.rounds:
-        raise TrainingError("no feature of the training data orders its documents better than chance")
-    found.seconds = time.perf_counter() - began
-    return found
+        return [round_.weak for round_ in self.rounds[: self.record.best]]
 
 
 def ensemble_ranker(weak: Sequence[WeakRanker], train: RankingData, facts: Mapping[str, Any]) -> Ranker:
@@ -171,33 +170,16 @@ def ensemble_ranker(weak: Sequence[WeakRanker], train: RankingData, facts: Mappi
     return LinearRanker(weights, mean=low, scale=width, feature_names=train.feature_names, training=facts)
 
 
-class FeatureBoosting(RankingEstimator):
+class FeatureBoosting(BoostingParameters, RankingEstimator):
     """What RankBoost, AdaRank and FocusedBoost share."""
 
     unit: ClassVar[str] = "round"
-    ensemble_: Ensemble
-    """All rounds, and the record of the training."""
+    steps_parameter: ClassVar[str | None] = "n_estimators"
+    rounds_: tuple[Round, ...] = fitted()
+    """The weak ranker of every round that was made; the model has the first ``record_.best`` of them."""
 
     def _measure(self) -> AnyMeasure:
-        return as_measure(self.measure)
-
-    def _label_source(self) -> str | None:
-        return label_of(self.label, self._measure())
-
-    def _chosen(self) -> dict[str, Any]:
-        self._check()
-        return super()._chosen()
-
-    def _check(self) -> None:
-        for name in ("rounds", "early_stopping", "bins"):
-            value: Any = getattr(self, name, None)
-            if value is None and name != "rounds":
-                continue
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            low, high = (2, 65_536) if name == "bins" else (1, 2**31)
-            if not whole or not low <= value <= high:
-                wanted = f"{low} to {high}" if name == "bins" else "1 or more"
-                raise TrainingError(f"{name} is {value!r}, expected a whole number of {wanted}")
+        return as_measure("NDCG@10" if self.measure is None else self.measure)
 
     def _boost(
         self,
@@ -208,29 +190,21 @@ class FeatureBoosting(RankingEstimator):
         lists: Lists | None,
         beta: float,
         callbacks: Sequence[Callback],
-    ) -> Ensemble:
-        return boost_features(
-            train,
-            weak,
-            pairs,
-            lists,
-            beta=beta,
-            rounds=self.rounds,
-            early_stopping=self.early_stopping,
-            valid=valid,
-            measure=self._measure(),
-            n_jobs=self.n_jobs,
-            callbacks=callbacks,
-        )
+    ) -> Boosted:
+        course = RoundCourse(train, valid, weak, pairs, lists, beta=beta, parameters=self)
+        monitor = Monitor.of_sets(valid, valid, self._measure(), n_jobs=self.n_jobs)
+        record = run_course(course, monitor, callbacks=callbacks)
+        if not record.steps:
+            raise TrainingError("no feature of the training data orders its documents better than chance")
+        return Boosted(tuple(course.rounds[: record.steps]), record)
 
-    def _ranker(self, train: RankingData) -> Ranker:
-        found = self.ensemble_
-        record = Boosted(((),) * len(found.rounds), found.best, 0.0, found.curves, found.seconds, found.interrupted)
-        facts = training_facts(self, train, type(self).__name__, str(self._measure()), record)
-        return ensemble_ranker(found.chosen, train, facts)
+    def _ranker(self, train: RankingData, boosted: Boosted) -> Ranker:
+        self.rounds_, self.record_ = boosted.rounds, boosted.record
+        facts = training_facts(self, train, type(self).__name__, str(self._measure()), self.record_)
+        return ensemble_ranker(boosted.chosen, train, facts)
 
 
-def weak_rankers(kind: Weak, train: RankingData, lists: Lists | None, bins: int, n_jobs: int | None) -> WeakRankers:
+def weak_rankers(kind: str, train: RankingData, lists: Lists | None, bins: int, n_jobs: int | None) -> WeakRankers:
     """The weak rankers of a kind, with what the measure thinks of each of them."""
     judged = None if lists is None else (lists.rows, lists.quality)
     if kind == "feature":
@@ -244,9 +218,3 @@ def single_measure(name: str, given: str | AnyMeasure) -> Measure:
     if isinstance(measure, Graded):
         raise TrainingError(f"{name} is {measure}, expected a single measure")
     return measure
-
-
-def check_weak(weak: str) -> None:
-    """The kind of weak rankers is a known one."""
-    if weak not in ("threshold", "feature"):
-        raise TrainingError(f"weak is {weak!r}, expected threshold or feature")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +42,7 @@ class FactoredPairs:
         labels: NDArray[np.float32],
         indptr: NDArray[np.int64],
         *,
-        uniform: Literal["query", "pair"] = "pair",
+        uniform: str = "pair",
         weight: Vector | None = None,
         n_jobs: int | None = None,
     ) -> None:

@@ -1,4 +1,6 @@
-"""FocusedRank (Niu, Guo, Lan, Cheng 2012): L = β·L_list(T) + (1 − β)·L_pair(T × F) over a top-k truth.
+"""What the focused rankers share: their top-k truth, and the search for β.
+
+FocusedRank (Niu, Guo, Lan, Cheng 2012) minimizes L = β·L_list(T) + (1 − β)·L_pair(T × F) over a top-k truth.
 
 T are the ordered top k of a query, F the rest. The paper asks that the two losses be "normalized to a comparable range"
 and does not say how; each model here says how it does. β is a number, or ``"auto"``: the value of 0, 0.05, …, 1 with
@@ -9,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,20 +19,12 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.topk import top_k_truth
 from gradrank.errors import TrainingError
-from gradrank.learners.base.checks import check_auto
 from gradrank.learners.base.estimator import as_measure
-from gradrank.learners.trees.boosting import Callback, Step
-from gradrank.measures import AnyMeasure, KappaNDCG
+from gradrank.learners.base.loop import Callback, Step
+from gradrank.measures import AnyMeasure, Graded, KappaNDCG, Measure
 
 BETA_GRID = tuple(round(0.05 * step, 2) for step in range(21))
 """Values of β that ``beta="auto"`` tries on the validation data."""
-
-
-def check_focus(k: Any, beta: Any) -> None:
-    """k and β are in range."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise TrainingError(f"k is {k!r}, expected a whole number of 1 or more")
-    check_auto("beta", beta, 0.0, 1.0)
 
 
 def focused_measure(given: str | AnyMeasure | None, k: int, label: str | None) -> AnyMeasure:
@@ -40,6 +34,16 @@ def focused_measure(given: str | AnyMeasure | None, k: int, label: str | None) -
     KappaNDCG@10
     """
     return KappaNDCG(k, label=label) if given is None else as_measure(given)
+
+
+def focused_score_measure(given: str | AnyMeasure | None, label: str | None) -> AnyMeasure:
+    """What ``score`` reports: the measure that is given, or κ-NDCG@10, whatever k is trained for."""
+    return focused_measure(given, 10, label)
+
+
+def first_part(measure: AnyMeasure) -> Measure:
+    """The measure, or the first part of a graded one."""
+    return measure.parts[0] if isinstance(measure, Graded) else measure
 
 
 def focused_truth(train: RankingData, k: int, random_state: int, source: str | None) -> NDArray[np.float32]:

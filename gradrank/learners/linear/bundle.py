@@ -15,7 +15,7 @@ for another C: a path of solutions starts warm.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 
@@ -97,15 +97,11 @@ def minimize(
     >>> solution.weights.round(3).tolist(), round(solution.objective, 3)
     ([0.5], 0.875)
     """
-    if not 0.0 < c < np.inf:
-        raise TrainingError(f"c is {c!r}, expected a positive number")
-    mix = np.ones(oracle.parts) if mixture is None else np.asarray(mixture, dtype=np.float64)
-    planes = Planes(oracle.parts, features.shape[1]) if start is None else copy(start.planes)
-    point = Point.at(features, oracle, np.zeros(features.shape[1]) if start is None else start.weights, c, mix)
-    search = _Search(features, oracle, c, mix, tolerance, max_cuts, callbacks, planes, point)
+    search = BundleSearch.of(features, oracle, c, mixture=mixture, tolerance=tolerance, max_cuts=max_cuts, start=start)
     try:
-        search.by_newton()
-        search.by_planes()
+        for cut in search.run():
+            for callback in callbacks:
+                callback(cut)
     except KeyboardInterrupt:
         if search.cuts == 0:
             raise
@@ -113,7 +109,7 @@ def minimize(
 
 
 @dataclass
-class _Search:
+class BundleSearch:
     """One search for a minimum, as far as it has come."""
 
     features: Features
@@ -122,28 +118,54 @@ class _Search:
     mix: Vector
     tolerance: float
     max_cuts: int
-    callbacks: Sequence[Callable[[Cut], None]]
     planes: Planes
     best: Point
     bound: float = -np.inf
     cuts: int = 0
     told: int = 0
-    """The last cut that the callbacks know of."""
+    """The last cut that was told."""
     converged: bool = False
 
-    def _ended(self, lower: float) -> bool:
-        """Whether nothing is left to do, given a lower bound of the minimum; callbacks are told."""
+    @classmethod
+    def of(
+        cls,
+        features: Features,
+        oracle: Oracle,
+        c: float,
+        *,
+        mixture: Sequence[float] | None = None,
+        tolerance: float = 1e-3,
+        max_cuts: int = 1000,
+        start: Solution | None = None,
+    ) -> BundleSearch:
+        """The search that :func:`minimize` describes, before its first cut."""
+        if not 0.0 < c < np.inf:
+            raise TrainingError(f"C is {c!r}, expected a positive number")
+        mix = np.ones(oracle.parts) if mixture is None else np.asarray(mixture, dtype=np.float64)
+        planes = Planes(oracle.parts, features.shape[1]) if start is None else copy(start.planes)
+        point = Point.at(features, oracle, np.zeros(features.shape[1]) if start is None else start.weights, c, mix)
+        return cls(features, oracle, c, mix, tolerance, max_cuts, planes, point)
+
+    def run(self) -> Iterator[Cut]:
+        """Search until the gap is closed; each cut as it is made."""
+        yield from self._by_newton()
+        yield from self._by_planes()
+
+    def _after_cut(self, lower: float) -> Iterator[Cut]:
+        """The cut just made, if any, given a lower bound of the minimum."""
         self.bound = max(self.bound, lower)
         told = Cut(self.cuts, self.best.objective, self.bound)
-        if self.cuts > self.told:
-            self.told = self.cuts
-            for callback in self.callbacks:
-                callback(told)
         # The last digits of the objective are rounding; nothing below them is worth a cut.
         self.converged = told.gap <= max(self.tolerance, 1e-9)
+        if self.cuts > self.told:
+            self.told = self.cuts
+            yield told
+
+    @property
+    def _ended(self) -> bool:
         return self.converged or self.cuts >= self.max_cuts
 
-    def by_newton(self) -> None:
+    def _by_newton(self) -> Iterator[Cut]:
         """Start with Newton's method, where the risk can be smoothed."""
         oracle = self.oracle
         if not isinstance(oracle, SmoothOracle) or self.features.shape[1] > MAX_FEATURES or not oracle.can_be_smoothed:
@@ -154,18 +176,20 @@ class _Search:
             self.planes.add(found.slope[None], np.array([found.offset]))
             if found.point.objective < self.best.objective:
                 self.best = found.point
-            if self._ended(c * found.offset - 0.5 * c * c * float(found.slope @ found.slope)):
+            yield from self._after_cut(c * found.offset - 0.5 * c * c * float(found.slope @ found.slope))
+            if self._ended:
                 return
 
-    def by_planes(self) -> None:
+    def _by_planes(self) -> Iterator[Cut]:
         """Cut planes until the gap is closed."""
         c, mix, planes = self.c, self.mix, self.planes
         step = 1.0
         if not self.converged:
             _add_plane(planes, self.features, self.best)
-        while not self.converged and self.cuts < self.max_cuts:
+        while not self._ended:
             share, lower = model_minimum(planes, c, mix)
-            if self._ended(lower):
+            yield from self._after_cut(lower)
+            if self._ended:
                 return
             target = -c * np.tensordot(share, np.tensordot(mix, planes.slope, (0, 1)), 1)
             planes.used(share)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
+from gradrank.learners.base.loop import Callback, Course, Record, run_course
+from gradrank.learners.base.monitor import Monitor
 from gradrank.learners.base.training_facts import training_facts
-from gradrank.learners.linear.bundle import Cut, Solution, minimize
+from gradrank.learners.linear.bundle import BundleSearch, Cut, Solution
 from gradrank.learners.linear.convex_risk import Oracle
 from gradrank.learners.linear.scaled_features import Features
-from gradrank.learners.trees.boosting import Boosted, Step
-from gradrank.measures import Graded, bind_measures, bound_values, mean_value
 from gradrank.models.linear import LinearRanker
 
 if TYPE_CHECKING:
@@ -33,6 +32,56 @@ class Setting:
     """What the path is drawn over: C or β."""
 
 
+class CutCourse(Course):
+    """The cuts of a bundle search as steps."""
+
+    unit: ClassVar[str] = "cut"
+
+    def __init__(self, search: BundleSearch) -> None:
+        self.total = search.max_cuts
+        self._cuts: Iterator[Cut] = search.run()
+        self._last: Cut | None = None
+
+    def advance(self, step: int) -> bool:
+        """See Course.advance."""
+        self._last = next(self._cuts, None)
+        return self._last is not None
+
+    def scores(self) -> Mapping[str, np.ndarray]:
+        """See Course.scores."""
+        return {}
+
+    def own_values(self) -> dict[str, dict[str, float]]:
+        """See Course.own_values."""
+        return {} if self._last is None else {"train": {"gap": self._last.gap}}
+
+
+class PathCourse(Course):
+    """A path of settings: each step solves one problem, starting from the planes of the one before."""
+
+    unit: ClassVar[str] = "setting"
+
+    def __init__(self, run: SVMRun, settings: Sequence[Setting], start: Solution | None) -> None:
+        self.total = len(settings)
+        self._run = run
+        self._settings = settings
+        self._start = start
+        self.found: list[Solution] = []
+
+    def advance(self, step: int) -> bool:
+        """See Course.advance."""
+        setting = self._settings[step]
+        search = self._run.search(setting.c, setting.mixture, self.found[-1] if self.found else self._start)
+        for _ in search.run():
+            pass
+        self.found[step:] = [search.solution()]
+        return True
+
+    def scores(self) -> Mapping[str, np.ndarray]:
+        """See Course.scores."""
+        return self._run.scores(self.found[-1])
+
+
 class SVMRun:
     """One training: solves problems over the same features and risk, and records what happened."""
 
@@ -43,93 +92,69 @@ class SVMRun:
         oracle: Oracle,
         train: RankingData,
         valid: Mapping[str, RankingData],
-        began: float,
+        callbacks: Sequence[Callback],
     ) -> None:
         self._learner = learner
         self._features = features
         self.oracle = oracle
         self._train = train
         self._valid = valid
-        self._began = began
+        self._callbacks = callbacks
         self._paths: dict[str, dict[str, list[float]]] = {}
-        self._place = (0, 0)
-        self._interrupted = False
+        self.record = Record()
 
-    def one(self, c: float, mixture: Sequence[float], start: Solution | None = None) -> Solution:
-        """Solve one problem, telling the callbacks of every cut."""
-        solution = self._minimize(c, mixture, start, (self._tell_cut,))
-        self._interrupted = not solution.converged and solution.cuts < self._learner.max_cuts
-        return solution
-
-    def path(self, name: str, settings: Sequence[Setting], start: Solution | None = None) -> tuple[Solution, float]:
-        """Solve one problem after the other, each from the planes of the last; the best on the validation data."""
+    def search(self, c: float, mixture: Sequence[float], start: Solution | None = None) -> BundleSearch:
+        """The search for the minimum of one problem."""
         learner = self._learner
-        if not self._valid:
-            raise TrainingError(f"{name} is auto: it is chosen on validation data, and there is none")
-        measure = learner._measure()
-        chooser = measure.parts[0] if isinstance(measure, Graded) else measure
-        data = next(iter(self._valid.values()))
-        bound = bind_measures([chooser], data, n_jobs=learner.n_jobs)
-        found: list[Solution] = []
-        values: list[float] = []
-        try:
-            for setting in settings:
-                found.append(self._minimize(setting.c, setting.mixture, found[-1] if found else start, ()))
-                ranker = linear_ranker(found[-1].weights, self._features, self._train, {})
-                scores = ranker.grouped_scores(data, n_jobs=learner.n_jobs)
-                values.append(mean_value(bound_values(bound, scores)[chooser]))
-                best = int(np.argmax(values))
-                for callback in learner.callbacks:
-                    told = {next(iter(self._valid)): {str(chooser): values[-1]}}
-                    callback(Step(len(found), len(settings), told, best + 1, self._seconds(), unit="setting"))
-        except KeyboardInterrupt:
-            if not values:
-                raise
-            self._interrupted = True
-        if np.isnan(values).all():
-            raise TrainingError(f"{chooser} has no value on the validation data: no query is judged")
-        best = int(np.nanargmax(values))
-        tried = [setting.value for setting in settings[: len(values)]]
-        self._paths[name] = {name: tried, str(chooser): values}
-        self._place = (best + 1, len(tried))
-        return found[best], tried[best]
-
-    def _minimize(
-        self, c: float, mixture: Sequence[float], start: Solution | None, callbacks: Sequence[Callable[[Cut], None]]
-    ) -> Solution:
-        learner = self._learner
-        return minimize(
+        return BundleSearch.of(
             self._features,
             self.oracle,
             c,
             mixture=mixture,
-            tolerance=learner.tolerance,
+            tolerance=learner.tol,
             max_cuts=learner.max_cuts,
             start=start,
-            callbacks=callbacks,
         )
 
-    def _tell_cut(self, cut: Cut) -> None:
-        told = {"train": {"gap": cut.gap}}
-        for callback in self._learner.callbacks:
-            callback(Step(cut.number, self._learner.max_cuts, told, cut.number, self._seconds(), unit="cut"))
+    def scores(self, solution: Solution) -> dict[str, np.ndarray]:
+        """A solution's scores of the validation sets."""
+        ranker = linear_ranker(solution.weights, self._features, self._train, {})
+        return {name: ranker.grouped_scores(data, n_jobs=self._learner.n_jobs) for name, data in self._valid.items()}
 
-    def _seconds(self) -> float:
-        return time.perf_counter() - self._began
+    def one(self, c: float, mixture: Sequence[float], start: Solution | None = None) -> Solution:
+        """Solve one problem, each cut of which is a step."""
+        search = self.search(c, mixture, start)
+        monitor = Monitor({}, [], first=None)
+        self.record = run_course(CutCourse(search), monitor, callbacks=self._callbacks)
+        # The last of all allowed cuts is made, but nobody is told of it.
+        self.record.steps = self.record.best = search.cuts
+        return search.solution()
 
-    def facts(self, solution: Solution) -> dict[str, Any]:
-        """What the model remembers."""
+    def path(self, name: str, settings: Sequence[Setting], start: Solution | None = None) -> tuple[Solution, float]:
+        """Solve one problem after the other; the best on the validation data."""
         learner = self._learner
-        best, made = self._place if self._paths else (solution.cuts, solution.cuts)
-        record = Boosted(((),) * made, best, 0.0, {}, self._seconds(), self._interrupted)
-        chosen = {name: getattr(learner, f"{name}_") for name in ("c", "beta") if name in self._paths}
+        if not self._valid:
+            raise TrainingError(f"{name} is auto: it is chosen on validation data, and there is none")
+        measure = learner._measure()
+        monitor = Monitor.of_sets(self._valid, self._valid, measure, n_jobs=learner.n_jobs)
+        course = PathCourse(self, settings, start)
+        self.record = run_course(course, monitor, callbacks=self._callbacks)
+        tried = [setting.value for setting in settings[: self.record.steps]]
+        first = self.record.curves[next(iter(self._valid))]
+        self._paths[name] = {name: tried, **{chooser: list(values) for chooser, values in first.items()}}
+        best = self.record.best - 1
+        return course.found[best], tried[best]
+
+    def facts(self, solution: Solution, found: Mapping[str, Any]) -> dict[str, Any]:
+        """What the model remembers; ``found`` are the parameters that the validation data chose."""
+        learner = self._learner
         return {
-            **training_facts(learner, self._train, type(learner).__name__, str(learner._measure()), record),
+            **training_facts(learner, self._train, type(learner).__name__, str(learner._measure()), self.record),
             "objective_value": solution.objective,
             "gap": solution.gap,
             "converged": solution.converged,
             "cuts": solution.cuts,
-            "chosen": chosen,
+            "chosen": dict(found),
             "paths": self._paths,
         }
 

@@ -1,9 +1,10 @@
-"""The course of a training, epoch by epoch: learning rates, random starts, and the measures that choose the best."""
+"""The epochs of a net as a course: learning rates, random starts, and the weights of the best epoch."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -11,156 +12,130 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
-from gradrank.learners.base.monitor import Watch
+from gradrank.learners.base.loop import Record, ResumableCourse
+from gradrank.learners.base.monitor import Monitor
 from gradrank.learners.nets.settings import DONMEZ_CHANCE, DONMEZ_DECAY, SETTLED, SETTLING, NetSettings
 from gradrank.learners.nets.torch_nets import FOR_DECAY, Weights, chance, copied
-from gradrank.learners.nets.training import Exploded, NetState, NetTrainer, TrainedNet, without_features
-from gradrank.learners.trees.boosting import Callback, Step, announced_pairs, check_labels
-from gradrank.measures import AnyMeasure
-from gradrank.models.ranker import Ranker
-from gradrank.objectives import Objective
+from gradrank.learners.nets.training import Exploded, NetState, NetTrainer
+from gradrank.models.nets.tensor_file import read_tensor_bytes, tensor_bytes
+from gradrank.models.ranker import Ranker, plain
 
 _LOWER_RATE = 0.1
 _MOST_EXPLOSIONS = 8
+_TENSORS = ("weights", "best_weights", "optimizer")
+_PLAIN = tuple(item.name for item in fields(NetState) if item.name not in _TENSORS)
 
 
-def train_net(
-    trainer: NetTrainer,
-    ranker: Callable[[Weights], Ranker],
-    train: RankingData,
-    objective: Objective,
-    settings: NetSettings,
-    *,
-    valid: Mapping[str, RankingData],
-    measures: Sequence[AnyMeasure],
-    state: NetState | None = None,
-    callbacks: Sequence[Callback] = (),
-    keep: Callable[[NetState, NetTrainer], None] | None = None,
-) -> TrainedNet:
-    """Train until all epochs of all rates are made or nothing improves; ``keep`` may write the state to disk."""
-    check_labels(train, objective)
-    pairs = announced_pairs(objective.bind(without_features(train), n_jobs=settings.n_jobs), train, callbacks)
-    if len(settings.rates) > 1 and not valid:
-        raise TrainingError("several learning rates need validation data to choose from: give one rate, or valid=…")
-    watched = {"train": train, **valid} if settings.train_measure else dict(valid)
-    watch = Watch(watched, measures, first=next(iter(valid)) if valid else None, n_jobs=settings.n_jobs)
-    run = _Run(trainer, ranker, watched, watch, settings, state or NetState(curves=watch.empty_curves()))
-    began = time.perf_counter()
-    interrupted = False
-    total = settings.epochs * len(settings.rates)
-    if state is not None:
-        trainer.go_on_from(state)
-    try:
-        while run.goes_on():
-            values = run.advance()
-            now = run.state
-            told = Step(now.epoch, total, values, now.best, time.perf_counter() - began, unit="epoch", note=run.note)
-            if keep is not None:
-                keep(now, trainer)
-            for callback in callbacks:
-                callback(told)
-    except KeyboardInterrupt:
-        # What has been learned so far is worth keeping; the caller says that training was cut short.
-        if not run.state.epoch:
-            raise
-        interrupted = True
-        run.cut_back()
-    return TrainedNet(run.state, time.perf_counter() - began, interrupted, pairs)
+class EpochCourse(ResumableCourse):
+    """When a rate is left, when weights are drawn anew, and which epoch's weights are set aside.
 
+    Parameters
+    ----------
+    trainer
+        Makes an epoch.
+    ranker
+        The ranker of given weights.
+    watched
+        The data sets whose measures are recorded.
+    settings
+        How the net is trained.
+    """
 
-class _Run:
-    """The course of a training: when a rate is left, when weights are drawn anew, which epoch is best."""
+    unit: ClassVar[str] = "epoch"
 
     def __init__(
         self,
         trainer: NetTrainer,
         ranker: Callable[[Weights], Ranker],
         watched: Mapping[str, RankingData],
-        watch: Watch,
         settings: NetSettings,
-        state: NetState,
     ) -> None:
         self._trainer = trainer
         self._ranker = ranker
         self._watched = watched
-        self._watch = watch
         self._settings = settings
-        self.state = state
-        self.note = ""
+        self.total = settings.epochs * len(settings.rates)
+        self.state = NetState()
+        self._note = ""
+        self._weights: Weights = {}
+        self._scores: dict[str, NDArray[np.float64]] = {}
 
-    def goes_on(self) -> bool:
-        """Whether there is an epoch to make; goes to the next learning rate, or starts anew, where that is due."""
-        self.note = ""
+    # ------------------------------------------------------------------ between epochs
+    def goes_on(self, record: Record, monitor: Monitor) -> bool:
+        """See Course.goes_on; goes to the next learning rate, or starts anew, where that is due."""
+        self._note = ""
         state, settings = self.state, self._settings
         if state.starts == 0:
-            self._begin(0)
+            self._begin(0, record.steps)
             return True
-        done = state.epoch - state.run_start >= settings.epochs
-        stuck = settings.early_stopping is not None and self._still(state.run_start) >= settings.early_stopping
-        if done or stuck or self._settled():
+        self._lower_rate(record)
+        done = record.steps - state.run_start >= settings.epochs
+        waited = _waited(record, monitor, state.run_start)
+        stuck = settings.patience is not None and waited >= settings.patience
+        if done or stuck or self._settled(record):
             if state.run + 1 >= len(settings.rates):
                 return False
-            self._begin(state.run + 1)
-        elif settings.restart is not None and self._still(state.start) >= settings.restart:
-            self.note = f"no new best for {settings.restart} epochs: started from new random weights"
-            self._start(settings.rates[state.run])
+            self._begin(state.run + 1, record.steps)
+        elif settings.restart is not None and _waited(record, monitor, state.start) >= settings.restart:
+            self._note = f"no new best for {settings.restart} epochs: started from new random weights"
+            self._start(settings.rates[state.run], record.steps)
         return True
 
-    def _settled(self) -> bool:
+    def _settled(self, record: Record) -> bool:
         """Whether the rate has fallen so far that nothing moves any more."""
         state = self.state
-        started = state.epoch > state.start
+        started = record.steps > state.start
         return self._settings.settles and started and state.rate < SETTLED * state.rates[state.start]
 
-    def _begin(self, run: int) -> None:
+    def _begin(self, run: int, epoch: int) -> None:
         state = self.state
-        state.run, state.run_start, state.explosions = run, state.epoch, 0
-        self._start(self._settings.rates[run])
+        state.run, state.run_start, state.explosions = run, epoch, 0
+        self._start(self._settings.rates[run], epoch)
 
-    def _start(self, rate: float) -> None:
+    def _start(self, rate: float, epoch: int) -> None:
         state = self.state
-        state.rate, state.start, state.loss = rate, state.epoch, None
+        state.rate, state.start, state.loss = rate, epoch, None
         self._trainer.start(state.starts, rate)
         state.starts += 1
 
-    def _still(self, since: int) -> int:
-        """Epochs without a new best, looking only at those after ``since``."""
-        state = self.state
-        if not self._watch.decides or state.epoch <= since:
-            return 0
-        recent = {name: {m: curve[since:] for m, curve in per.items()} for name, per in state.curves.items()}
-        return state.epoch - since - self._watch.best(recent)
-
-    def advance(self) -> dict[str, dict[str, float]]:
-        """One epoch: learn, evaluate, remember the best."""
+    # ------------------------------------------------------------------ one epoch
+    def advance(self, step: int) -> bool:
+        """See Course.advance."""
         state = self.state
         while True:
             try:
-                pairs = self._trainer.epoch(state.epoch)
-                weights = copied(self._trainer.net)
-                scores = self._scores(weights)
+                pairs = self._trainer.epoch(step)
+                self._weights = copied(self._trainer.net)
+                self._scores = self._scored(self._weights)
                 break
             except Exploded:
-                self._after_explosion()
-        values = self._watch.record(state.curves, scores)
-        best = self._watch.best(state.curves) if self._watch.decides else state.epoch + 1
-        state.pairs.append(pairs)
-        state.rates.append(state.rate)
-        kept = weights if best == state.epoch + 1 else state.best_weights
-        # Together, so that Ctrl-C does not come between them.
-        state.best_weights, state.best, state.epoch = kept, best, state.epoch + 1
-        self._decay()
-        if self.note:
-            state.notes.append(f"epoch {state.epoch}: {self.note}")
-        return values
+                self._after_explosion(step)
+        # An epoch that was cut short leaves nothing behind.
+        state.pairs[step:], state.rates[step:] = [pairs], [state.rate]
+        if self._note:
+            state.notes.append(f"epoch {step + 1}: {self._note}")
+        return True
 
-    def _scores(self, weights: Weights) -> dict[str, NDArray[np.float64]]:
+    def scores(self) -> Mapping[str, NDArray[np.float64]]:
+        """See Course.scores."""
+        return self._scores
+
+    def keep(self, best: bool) -> None:
+        """See Course.keep."""
+        if best:
+            self.state.best_weights = self._weights
+
+    def note(self) -> str:
+        """See Course.note."""
+        return self._note
+
+    def _scored(self, weights: Weights) -> dict[str, NDArray[np.float64]]:
         if not all(bool(torch.isfinite(value).all()) for value in weights.values() if value.is_floating_point()):
             raise Exploded
         ranker = self._ranker(weights)
         return {name: ranker.grouped_scores(data, n_jobs=self._settings.n_jobs) for name, data in self._watched.items()}
 
-    def _after_explosion(self) -> None:
+    def _after_explosion(self, epoch: int) -> None:
         state = self.state
         state.explosions += 1
         if state.explosions > _MOST_EXPLOSIONS:
@@ -170,27 +145,77 @@ class _Run:
             )
         lower = state.rate * _LOWER_RATE
         said = f"scores exploded at learning rate {state.rate:g}: started anew at {lower:g}"
-        self.note = f"{self.note}; {said}" if self.note else said
-        self._start(lower)
+        self._note = f"{self._note}; {said}" if self._note else said
+        self._start(lower, epoch)
 
-    def _decay(self) -> None:
+    def _lower_rate(self, record: Record) -> None:
         """A lower rate after a loss that did not fall, or, by chance, a measure that fell (Donmez et al.)."""
         state, settings = self.state, self._settings
-        if settings.settles:
+        if settings.settles and record.steps > state.start:
             loss = self._trainer.loss
             if state.loss is not None and loss >= state.loss:
                 state.rate *= SETTLING
                 self._trainer.set_rate(state.rate)
             state.loss = loss
-        if settings.decays and state.epoch - state.start > 1:
-            curve = next(iter(state.curves["train"].values()))
+        if settings.decays and record.steps - state.start > 1:
+            curve = next(iter(record.curves["train"].values()))
             fell = curve[-1] < curve[-2]
-            if fell and chance(settings.random_state, FOR_DECAY, state.epoch).random() < DONMEZ_CHANCE:
+            if fell and chance(settings.random_state, FOR_DECAY, record.steps).random() < DONMEZ_CHANCE:
                 state.rate *= DONMEZ_DECAY
                 self._trainer.set_rate(state.rate)
 
-    def cut_back(self) -> None:
-        """Forget an epoch that was not finished."""
+    # ------------------------------------------------------------------ the state on disk
+    def pack(self, manifest: dict[str, Any]) -> bytes:
+        """See ResumableCourse.pack."""
         state = self.state
-        state.curves = {name: {m: c[: state.epoch] for m, c in per.items()} for name, per in state.curves.items()}
-        state.pairs, state.rates = state.pairs[: state.epoch], state.rates[: state.epoch]
+        self._trainer.save_to(state)
+        tensors = {f"now.{name}": value.numpy() for name, value in state.weights.items()}
+        tensors |= {f"best.{name}": value.numpy() for name, value in state.best_weights.items()}
+        for number, values in state.optimizer["state"].items():
+            tensors |= {
+                f"optimizer.{number}.{name}": _array(value) for name, value in values.items() if value is not None
+            }
+        kept = {
+            "state": plain({name: getattr(state, name) for name in _PLAIN}),
+            "groups": plain(state.optimizer["param_groups"]),
+            "loss_of_epoch": self._trainer.loss,
+        }
+        return tensor_bytes({**manifest, **kept}, tensors)
+
+    def unpack(self, content: bytes) -> dict[str, Any]:
+        """See ResumableCourse.unpack."""
+        manifest, tensors = read_tensor_bytes(content)
+        state = NetState(**manifest["state"])
+        state.weights, state.best_weights = _part(tensors, "now."), _part(tensors, "best.")
+        state.optimizer = _optimizer_of(manifest["groups"], tensors)
+        self._trainer.go_on_from(state)
+        self._trainer.loss = float(manifest["loss_of_epoch"])
+        self.state = state
+        return dict(manifest)
+
+
+def _waited(record: Record, monitor: Monitor, since: int) -> int:
+    """Epochs without a new best, looking only at those after ``since``."""
+    if not monitor.decides or record.steps <= since:
+        return 0
+    return record.steps - since - monitor.best(record.curves, since)
+
+
+def _array(value: Any) -> NDArray[Any]:
+    return value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
+
+
+def _part(tensors: Mapping[str, NDArray[Any]], start: str) -> dict[str, torch.Tensor]:
+    return {
+        name.removeprefix(start): torch.from_numpy(np.array(value))
+        for name, value in tensors.items()
+        if name.startswith(start)
+    }
+
+
+def _optimizer_of(groups: list[dict[str, Any]], tensors: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    for name, value in _part(tensors, "optimizer.").items():
+        number, _, key = name.partition(".")
+        state.setdefault(int(number), {})[key] = value
+    return {"state": state, "param_groups": groups}

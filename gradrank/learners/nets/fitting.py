@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
-from gradrank.learners.nets.checkpoint import read_state, state_writer
-from gradrank.learners.nets.epochs import train_net
+from gradrank.learners.base.checkpoint import keeper, resume
+from gradrank.learners.base.loop import Callback, Record, run_course
+from gradrank.learners.base.monitor import Monitor, watched_sets
+from gradrank.learners.base.something_to_learn import announced_pairs, check_labels
+from gradrank.learners.nets.epochs import EpochCourse
 from gradrank.learners.nets.settings import NetSettings
 from gradrank.learners.nets.torch_nets import (
     FOR_WEIGHTS,
@@ -23,7 +26,7 @@ from gradrank.learners.nets.torch_nets import (
     ranker_of,
     reproducible,
 )
-from gradrank.learners.nets.training import Batches, NetTrainer, TrainedNet
+from gradrank.learners.nets.training import Batches, NetState, NetTrainer, without_features
 from gradrank.models.nets.module import ModuleRanker
 from gradrank.models.nets.scaling import Scaling
 from gradrank.models.ranker import Ranker
@@ -52,17 +55,18 @@ def fit_net(
     valid: Mapping[str, RankingData],
     objective: Objective,
     settings: NetSettings,
-    scaling: Scaling,
+    callbacks: Sequence[Callback],
     run: Mapping[str, Any],
-) -> tuple[TrainedNet, Ranker]:
-    """Train the net that a learner describes; the record, and the ranker of the best epoch."""
+) -> tuple[Record, NetState, Ranker]:
+    """Train the net that a learner describes; what happened, the last state, and the ranker of the best epoch."""
+    check_labels(train, objective)
+    pairs = announced_pairs(objective.bind(without_features(train), n_jobs=settings.n_jobs), train, callbacks)
+    if len(settings.rates) > 1 and not valid:
+        raise TrainingError("several learning rates need validation data to choose from: give one, or valid=…")
     device = device_of(settings.device)
+    scaling = Scaling.learned(train.X, settings.scaling)
     names = train.feature_names
-    state, keep = None, None
-    if learner.checkpoint is not None:
-        state = read_state(learner.checkpoint, run)
-        total = settings.epochs * len(settings.rates)
-        keep = state_writer(learner.checkpoint, run, learner._check_checkpoint_every(), total)
+    watched = watched_sets(train, valid, settings.train_measure)
     with reproducible(settings.random_state):
         net, restarted = _net(learner.module, train.n_features, settings, _constant(objective, train))
         net.to(device)
@@ -75,22 +79,18 @@ def fit_net(
             return ModuleRanker(module, feature_names=names, scaling=scaling)
 
         trainer = NetTrainer(net, restarted, Batches(train, objective, scaling, settings, device), settings)
-        trained = train_net(
-            trainer,
-            ranker,
-            train,
-            objective,
-            settings,
-            valid=valid,
-            measures=[learner._measure()],
-            state=state,
-            callbacks=learner.callbacks,
-            keep=keep,
-        )
-        best = ranker(trained.state.best_weights)
+        course = EpochCourse(trainer, ranker, watched, settings)
+        record, keep = None, None
+        if learner.checkpoint is not None:
+            record = resume(course, learner.checkpoint, run)
+            keep = keeper(course, learner.checkpoint, run, learner.checkpoint_every)
+        monitor = Monitor.of_sets(watched, valid, learner._measure(), n_jobs=settings.n_jobs)
+        record = run_course(course, monitor, callbacks=callbacks, record=record, keeper=keep)
+        record.pairs = pairs
+        best = ranker(course.state.best_weights)
         if isinstance(best, ModuleRanker):
             best.module.cpu().eval()
-        return trained, best
+        return record, course.state, best
 
 
 def _constant(objective: Objective, train: RankingData) -> float | None:

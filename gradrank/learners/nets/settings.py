@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gradrank.errors import TrainingError
-from gradrank.models.nets.net import ACTIVATIONS
+from gradrank.learners.nets.parameters import NetParameters
 from gradrank.objectives import Focused, ListMLE, ListNet, Objective, RankNetPairs, Regression, Scheduled
-
-OPTIMISERS = ("adam", "sgd", "donmez")
-SCALINGS = ("standard", "log", "none")
 
 # Chosen among 0.001…0.03 with batches of 8…128 queries on MQ2007 and on artificial data; see the guide on nets.
 DEFAULT_RATE = 0.01
@@ -39,11 +36,11 @@ class NetSettings:
     epochs: int
     rates: tuple[float, ...]
     """Learning rates, tried one after another; validation data chooses."""
-    batch: int | Literal["full"]
-    """Queries a step."""
+    batch_size: int | Literal["full"]
+    """Queries per step of the optimizer."""
     optimizer: str
     weight_decay: float
-    early_stopping: int | None
+    patience: int | None
     """Leave a rate after so many epochs without a new best."""
     restart: int | None
     """New random weights after so many epochs without a new best since the last start."""
@@ -65,31 +62,29 @@ class NetSettings:
         return self.optimizer == "donmez"
 
 
-def net_settings(learner: Any) -> NetSettings:
+def net_settings(learner: NetParameters, objective: Objective) -> NetSettings:
     """The settings that a learner's parameters say, with what they leave open filled in."""
-    optimizer = _one_of("optimizer", learner.optimizer, OPTIMISERS)
-    donmez = optimizer == "donmez"
-    hidden = hidden_layers(learner.hidden)
-    restart = _restart(learner.restart, donmez)
+    donmez = learner.optimizer == "donmez"
+    hidden = hidden_layers(learner.hidden_layer_sizes)
+    restart = (DONMEZ_RESTART if donmez else None) if learner.restart is None else learner.restart or None
     linear = not hidden and learner.module is None
+    decay = DEFAULT_WEIGHT_DECAY if learner.optimizer == "adam" else 0.0
     return NetSettings(
         hidden=hidden,
-        activation=_one_of("activation", learner.activation, ACTIVATIONS),
-        scaling=_one_of("scaling", learner.scaling, SCALINGS),
-        epochs=_whole(
-            "epochs", (DONMEZ_EPOCHS if donmez else DEFAULT_EPOCHS) if learner.epochs is None else learner.epochs
-        ),
-        rates=_rates(learner.rate, learner.rates, optimizer),
-        batch=_batch(learner.batch),
-        optimizer=optimizer,
-        weight_decay=_weight_decay(learner.weight_decay, optimizer),
-        early_stopping=None if learner.early_stopping is None else _whole("early_stopping", learner.early_stopping),
+        activation=learner.activation,
+        scaling=learner.scaling,
+        epochs=learner.epochs or (DONMEZ_EPOCHS if donmez else DEFAULT_EPOCHS),
+        rates=_rates(learner),
+        batch_size=1 if learner.batch_size == "query" else learner.batch_size,
+        optimizer=learner.optimizer,
+        weight_decay=decay if learner.weight_decay is None else float(learner.weight_decay),
+        patience=learner.early_stopping_rounds,
         restart=restart,
-        device=str(learner.device),
+        device=learner.device,
         random_state=learner.random_state,
         n_jobs=learner.n_jobs,
-        train_measure=bool(learner.train_measure) or donmez,
-        one_minimum=linear and restart is None and is_convex(learner._objective()),
+        train_measure=learner.train_measure or donmez,
+        one_minimum=linear and restart is None and is_convex(objective),
     )
 
 
@@ -125,7 +120,7 @@ def hidden_layers(hidden: int | str | Sequence[int]) -> tuple[int, ...]:
         return ()
     if any(count < 1 for count in nodes):
         raise TrainingError(
-            f"hidden is {hidden!r}, expected a number of nodes, 0 for a linear net, or several as 64,32"
+            f"hidden_layer_sizes is {hidden!r}, expected a number of nodes, 0 for a linear net, or several as 64,32"
         )
     return nodes
 
@@ -141,60 +136,17 @@ def spelt_hidden(hidden: tuple[int, ...]) -> int | str:
     return hidden[0] if len(hidden) == 1 else ",".join(map(str, hidden))
 
 
-def _rates(rate: float | None, rates: str | Sequence[float] | None, optimizer: str) -> tuple[float, ...]:
-    if rates is not None:
-        if rate is not None:
-            raise TrainingError("give rate (one learning rate) or rates (several to choose from), not both")
-        values: Sequence[Any] = rates.split(",") if isinstance(rates, str) else rates
-    elif rate is not None:
-        values = [rate]
-    else:
-        values = {"adam": [DEFAULT_RATE], "sgd": [1e-3], "donmez": DONMEZ_RATES}[optimizer]
+def _rates(learner: NetParameters) -> tuple[float, ...]:
+    rate, rates = learner.learning_rate, learner.learning_rates
+    if rates is None:
+        defaults = {"adam": (DEFAULT_RATE,), "sgd": (1e-3,), "donmez": DONMEZ_RATES}
+        return defaults[learner.optimizer] if rate is None else (float(rate),)
+    if rate is not None:
+        raise TrainingError("give learning_rate (one) or learning_rates (several to choose from), not both")
     try:
-        found = tuple(float(value) for value in values)
+        found = tuple(float(value) for value in (rates.split(",") if isinstance(rates, str) else rates))
     except (TypeError, ValueError):
         found = ()
     if not found or not all(0.0 < value < math.inf for value in found):
-        given = rate if rates is None else rates
-        raise TrainingError(f"{'rate' if rates is None else 'rates'} is {given!r}, expected positive numbers")
+        raise TrainingError(f"learning_rates is {rates!r}, expected positive numbers")
     return found
-
-
-def _batch(batch: int | str) -> int | Literal["full"]:
-    if batch == "full":
-        return "full"
-    if batch == "query":
-        return 1
-    if not _is_whole(batch) or int(batch) < 1:
-        raise TrainingError(f"batch is {batch!r}, expected a number of queries, query (one) or full")
-    return int(batch)
-
-
-def _restart(restart: int | None, donmez: bool) -> int | None:
-    if restart is None:
-        return DONMEZ_RESTART if donmez else None
-    return None if restart == 0 else _whole("restart", restart)
-
-
-def _weight_decay(value: float | None, optimizer: str) -> float:
-    if value is None:
-        return DEFAULT_WEIGHT_DECAY if optimizer == "adam" else 0.0
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
-        raise TrainingError(f"weight_decay is {value!r}, expected a number of 0 or more")
-    return float(value)
-
-
-def _whole(name: str, value: int) -> int:
-    if not _is_whole(value) or value < 1:
-        raise TrainingError(f"{name} is {value!r}, expected a whole number of 1 or more")
-    return int(value)
-
-
-def _is_whole(value: object) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool)
-
-
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
-    if value not in choices:
-        raise TrainingError(f"{name} is {value!r}, expected {', '.join(choices[:-1])} or {choices[-1]}")
-    return value

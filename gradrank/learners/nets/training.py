@@ -1,4 +1,4 @@
-"""An epoch of a net: batches of queries, λ's of the scores, a step of the optimizer."""
+"""One epoch of a net: batches of queries, λ's of the scores, a step of the optimizer."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ import torch
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.learners.base.monitor import Curves
 from gradrank.learners.nets.settings import NetSettings
 from gradrank.learners.nets.torch_nets import FOR_BATCHES, FOR_LAYERS, FOR_ORDER, Weights, chance, copied
 from gradrank.models.nets.module import scores_of
 from gradrank.models.nets.scaling import Scaling
 from gradrank.objectives import BoundObjective, Objective
-from gradrank.objectives.tiers import PairFacts
 
 # Scores beyond this are no ranking any more: λ's are bounded, so only a rate that is far too high leads there.
 _LARGEST_SCORE = 1e9
@@ -30,10 +28,8 @@ class Exploded(Exception):
 
 @dataclass
 class NetState:
-    """All that changes while a net learns; what a checkpoint keeps."""
+    """All that changes while a net learns, besides the record of the loop; what a checkpoint keeps."""
 
-    epoch: int = 0
-    """Epochs made, over all rates."""
     run: int = 0
     """Number of the learning rate at work."""
     run_start: int = 0
@@ -46,9 +42,7 @@ class NetState:
     rate: float = 0.0
     weights: Weights = field(default_factory=dict)
     optimizer: dict[str, Any] = field(default_factory=dict)
-    best: int = 0
     best_weights: Weights = field(default_factory=dict)
-    curves: Curves = field(default_factory=dict)
     pairs: list[int] = field(default_factory=list)
     """Effective pairs of each epoch; −1 if the objective knows no pairs."""
     rates: list[float] = field(default_factory=list)
@@ -56,16 +50,6 @@ class NetState:
     loss: float | None = None
     """Loss of the last epoch since the last start, where the rate goes by it."""
     notes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, eq=False)
-class TrainedNet:
-    """The outcome: the state at the end, how long it took, and the pairs of each label source."""
-
-    state: NetState
-    seconds: float
-    interrupted: bool
-    pairs: tuple[PairFacts, ...] = ()
 
 
 class Batches:
@@ -77,9 +61,9 @@ class Batches:
     def __init__(
         self, train: RankingData, objective: Objective, scaling: Scaling, settings: NetSettings, device: torch.device
     ) -> None:
-        size = train.n_queries if settings.batch == "full" else min(settings.batch, train.n_queries)
+        size = train.n_queries if settings.batch_size == "full" else min(settings.batch_size, train.n_queries)
         queries = chance(settings.random_state, FOR_BATCHES).permutation(train.n_queries)
-        if settings.batch == "full":
+        if settings.batch_size == "full":
             queries = np.arange(train.n_queries)
         # Objectives look at labels only: the features need not be copied for each batch.
         bare = without_features(train)
@@ -116,7 +100,7 @@ def _scaled(train: RankingData, queries: NDArray[np.int64], scaling: Scaling) ->
 
 
 class NetTrainer:
-    """A net, its batches, and its optimizer; one call an epoch."""
+    """A net, its batches, and its optimizer; one call per epoch."""
 
     def __init__(
         self,

@@ -1,12 +1,12 @@
-"""The boosting loop: λ's, a tree, leaf values, new scores, the measure; until nothing improves."""
+"""Boosting on λ's: gradients, a tree, leaf values, new scores; one step of the training loop per tree."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+import json
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,255 +14,198 @@ from numpy.typing import NDArray
 from gradrank.combine import Combiner
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
-from gradrank.learners.base.monitor import TRAINING, Curves, Watch
-from gradrank.learners.trees.diagnostics import Diagnostics, Recorder
+from gradrank.learners.base.crew import ALONE, Crew
+from gradrank.learners.base.loop import ResumableCourse
+from gradrank.learners.base.monitor import TRAINING
+from gradrank.learners.trees.diagnostics import Recorder
 from gradrank.learners.trees.grower import TreeGrower
-from gradrank.learners.trees.leaf_values import first_rule, leaf_values, optimal_values
-from gradrank.learners.trees.settings import BoostingSettings
-from gradrank.measures import AnyMeasure, Measure
+from gradrank.learners.trees.leaf_values import StepRule, first_rule, leaf_values, optimal_values
+from gradrank.learners.trees.parameters import TreeParameters
+from gradrank.measures import AnyMeasure
 from gradrank.models.ranker import Ranker
+from gradrank.models.registry import ranker_from_dict
 from gradrank.models.trees.ensemble import Tree, TreeEnsemble, assign_leaves
 from gradrank.objectives import BoundObjective, Objective
-from gradrank.objectives.tiers import PairFacts, pair_facts
+
+Trees = tuple[Tree, ...]
+Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Step:
-    """What a callback is told after each step."""
+class Rules:
+    """How splits are searched and leaf values set, once the objective is known."""
 
-    number: int
-    """Steps so far."""
-    total: int
-    values: Mapping[str, Mapping[str, float]]
-    """Data set → measure → mean value."""
-    best: int
-    """Number of steps of the best model so far."""
-    seconds: float
-    trees: tuple[Tree, ...] = ()
-    """The trees just added (one, or one for each class), their values shrunk; none if other things are learned."""
-    unit: str = "tree"
-    """What a step is called."""
-    note: str = ""
-    """What the learner has to say of this step."""
+    split: str
+    step: StepRule
 
 
-Callback = Callable[[Step], None]
+class TreeCourse(ResumableCourse):
+    """Steps that add trees: what boosting on λ's and boosting of classes share."""
+
+    unit: ClassVar[str] = "tree"
+
+    def __init__(
+        self, train: RankingData, watched: Mapping[str, RankingData], parameters: TreeParameters, rules: Rules
+    ) -> None:
+        self.train = train
+        self.watched = watched
+        self.parameters = parameters
+        self.rules = rules
+        self.total = parameters.n_estimators
+        self.patience = parameters.early_stopping_rounds
+        self.steps: list[Trees] = []
+        """The trees of every step, values shrunk."""
+
+    @abstractmethod
+    def _add(self, trees: Trees, leaves: Sequence[NDArray[np.int32]]) -> None:
+        """Add trees to the scores; ``leaves`` are those of the training documents."""
+
+    def add(self, trees: Trees, leaves: Sequence[NDArray[np.int32]] | None = None) -> None:
+        """Add the trees of a step, grown now or in an earlier run."""
+        self._add(trees, leaves or [self.leaves(tree, self.train) for tree in trees])
+        self.steps.append(trees)
+
+    def leaves(self, tree: Tree, data: RankingData) -> NDArray[np.int32]:
+        """The leaf of each document."""
+        return assign_leaves(tree, data.X, n_jobs=self.parameters.n_jobs)
+
+    def go_on_from(self, steps: Sequence[Trees]) -> None:
+        """Take over the trees of an earlier run."""
+        for trees in steps[: self.total]:
+            self.add(trees)
+
+    def trees(self) -> Trees:
+        """See Course.trees."""
+        return self.steps[-1]
+
+    def pack(self, manifest: dict[str, Any]) -> bytes:
+        """See ResumableCourse.pack."""
+        trees = [tree for step in self.steps for tree in step]
+        model = TreeEnsemble(trees, self.train.feature_names).to_dict()
+        return json.dumps({**manifest, "trees_per_step": len(self.steps[0]), "model": model}).encode()
+
+    def unpack(self, content: bytes) -> dict[str, Any]:
+        """See ResumableCourse.unpack."""
+        manifest: dict[str, Any] = json.loads(content)
+        ensemble, width = ranker_from_dict(manifest.pop("model")), int(manifest["trees_per_step"])
+        if not isinstance(ensemble, TreeEnsemble) or width < 1:
+            raise ValueError
+        self.go_on_from([ensemble.trees[at : at + width] for at in range(0, len(ensemble.trees), width)])
+        return manifest
+
+    def sampled_queries(self, step: int) -> NDArray[np.bool_] | None:
+        """Which queries are in this step's sample; None = all."""
+        share, data = self.parameters.subsample, self.train
+        if share >= 1.0:
+            return None
+        rng = np.random.default_rng([self.parameters.random_state, step])
+        count = max(1, round(share * data.n_queries))
+        chosen = np.zeros(data.n_queries, dtype=bool)
+        chosen[rng.permutation(data.n_queries)[:count]] = True
+        return chosen
+
+    def sampled(self, lambdas: Floats, rhos: Floats, step: int) -> tuple[Floats, Floats]:
+        """Documents of queries that are not in this step's sample have no say."""
+        chosen = self.sampled_queries(step)
+        if chosen is None:
+            return lambdas, rhos
+        inside = np.repeat(chosen.astype(np.float32), self.train.sizes)
+        return lambdas * inside, rhos * inside
 
 
-@dataclass(frozen=True, eq=False)
-class Boosted:
-    """The outcome: trees up to the best step, and the record of the training."""
+class LambdaCourse(TreeCourse):
+    """One tree per step, fitted to the λ's of the current scores.
 
-    steps: tuple[tuple[Tree, ...], ...]
-    """The trees of every step, values shrunk; the model uses the first ``best`` steps."""
-    best: int
-    base_score: float
-    curves: Curves
-    seconds: float
-    interrupted: bool
-    pairs: tuple[PairFacts, ...] = ()
-    """What each label source gave to learn from."""
-    diagnostics: dict[str, Any] | None = None
-
-
-def boost(
-    train: RankingData,
-    objective: Objective,
-    settings: BoostingSettings,
-    *,
-    valid: Mapping[str, RankingData] | None = None,
-    measures: Sequence[AnyMeasure] = (),
-    base: Ranker | None = None,
-    start: Sequence[tuple[Tree, ...]] = (),
-    start_curves: Curves | None = None,
-    callbacks: Sequence[Callback] = (),
-    diagnostics: Diagnostics | None = None,
-) -> Boosted:
-    """Train boosted trees on the λ's of an objective.
-
-    ``measures`` are recorded on every validation set; the first on the first set chooses the number of trees.
-    ``base`` gives the scores that training starts from. ``start`` continues an earlier run: the result is the one
-    that an uninterrupted run has. Callbacks are called after each step; one that has a method ``begin`` is told the
-    pairs of each label source before the first.
+    Parameters
+    ----------
+    train, watched
+        Data to learn from, and the data sets whose measures are recorded.
+    objective, bound
+        What is learned, and the same bound to the training data.
+    parameters, rules
+        How trees are grown.
+    measure
+        Chooses the weights of the step rules ``optimal`` where the objective has no measure of its own.
+    base
+        Gives the scores that training starts from.
+    recorder
+        Records diagnostics.
+    crew
+        The processes that train together.
     """
-    if not objective.has_curvature and "newton" in (settings.step, settings.split):
-        raise TrainingError(f"{objective} has no usable second derivative: use split rule mse and step rule gradient")
-    check_labels(train, objective)
-    bound = objective.bind(train, random_state=settings.random_state, n_jobs=settings.n_jobs)
-    pairs = announced_pairs(bound, train, callbacks)
-    grower = TreeGrower(
-        train, settings.tree, split=settings.split, random_state=settings.random_state, n_jobs=settings.n_jobs
-    )
-    base_score = 0.0 if base is not None else bound.start()
-    watched = watched_sets(train, valid, settings)
-    scores = {
-        name: np.full(data.n_docs, base_score) if base is None else base.grouped_scores(data, n_jobs=settings.n_jobs)
-        for name, data in {TRAINING: train, **watched}.items()
-    }
 
-    combiner = _combiner(train, objective, measures, settings)
-    rule = first_rule(settings.step, objective.has_curvature)
-    recorder = None
-    if diagnostics is not None:
-        recorder = Recorder(diagnostics, objective, train, measures)
+    def __init__(
+        self,
+        train: RankingData,
+        watched: Mapping[str, RankingData],
+        objective: Objective,
+        bound: BoundObjective,
+        parameters: TreeParameters,
+        rules: Rules,
+        *,
+        measure: AnyMeasure,
+        base: Ranker | None = None,
+        recorder: Recorder | None = None,
+        crew: Crew = ALONE,
+    ) -> None:
+        super().__init__(train, watched, parameters, rules)
+        if not objective.has_curvature and "newton" in (rules.step, rules.split):
+            raise TrainingError(f"{objective} has no usable second derivative: use split mse and step gradient")
+        self._bound = bound
+        self._recorder = recorder
+        self._crew = crew
+        self._grower = TreeGrower(train, parameters, split=rules.split, crew=crew)
+        self._combiner = None
+        if rules.step.startswith("optimal"):
+            # By the objective's measure, or the one that chooses the model.
+            self._combiner = Combiner(train, objective.measure or measure, n_jobs=parameters.n_jobs)
+        self._rule = first_rule(rules.step, objective.has_curvature)
+        self.base_score = 0.0 if base is not None else bound.start()
+        self._scores = {
+            name: np.full(data.n_docs, self.base_score)
+            if base is None
+            else base.grouped_scores(data, n_jobs=parameters.n_jobs)
+            for name, data in {TRAINING: train, **watched}.items()
+        }
 
-    def observe(step: int) -> None:
-        if recorder is not None:
-            recorder.observe(step, scores[TRAINING])
+    def scores(self) -> Mapping[str, NDArray[np.float64]]:
+        """See Course.scores."""
+        return self._scores
 
-    def add(tree: Tree, leaf: NDArray[np.int32]) -> None:
-        scores[TRAINING] += tree.leaf_value[leaf]
-        for name, data in watched.items():
-            if data is train:
-                scores[name] = scores[TRAINING]
+    def observe(self, step: int) -> None:
+        """Let the recorder look at the scores."""
+        if self._recorder is not None:
+            self._recorder.observe(step, self._scores[TRAINING])
+
+    def go_on_from(self, steps: Sequence[Trees]) -> None:
+        """See TreeCourse.go_on_from; the recorder sees the same as in one run."""
+        for number, trees in enumerate(steps[: self.total]):
+            self.observe(number)
+            self.add(trees)
+
+    def _add(self, trees: Trees, leaves: Sequence[NDArray[np.int32]]) -> None:
+        (tree,), (leaf,) = trees, leaves
+        self._scores[TRAINING] += tree.leaf_value[leaf]
+        for name, data in self.watched.items():
+            if data is self.train:
+                self._scores[name] = self._scores[TRAINING]
             else:
-                scores[name] += tree.leaf_value[assign_leaves(tree, data.X, n_jobs=settings.n_jobs)]
+                self._scores[name] += tree.leaf_value[self.leaves(tree, data)]
 
-    def advance(step: int) -> tuple[Tree, ...]:
-        observe(step)
-        gradients = bound.gradients(scores[TRAINING], step)
-        lambdas, rhos = sampled(gradients.lambdas, gradients.rhos, train, settings, step)
-        tree = grower.grow(lambdas, rhos, step)
-        leaf = assign_leaves(tree, train.X, n_jobs=settings.n_jobs)
+    def advance(self, step: int) -> bool:
+        """See Course.advance."""
+        self.observe(step)
+        gradients = self._bound.gradients(self._scores[TRAINING], step)
+        lambdas, rhos = self.sampled(gradients.lambdas, gradients.rhos, step)
+        tree = self._grower.grow(lambdas, rhos, step)
+        leaf = self.leaves(tree, self.train)
         values = tree.leaf_value
-        if settings.tree.monotone is None:
-            values = leaf_values(rule, leaf, tree.n_leaves, lambdas, rhos, settings.tree.l2)
-        if combiner is not None:
-            here = combiner.only(sampled_queries(train, settings, step))
-            values = optimal_values(settings.step, values, leaf, scores[TRAINING], here)
-        tree = replace(tree, leaf_value=settings.rate * values)
-        add(tree, leaf)
-        return (tree,)
-
-    for number, (tree,) in enumerate(start):
-        observe(number)
-        add(tree, assign_leaves(tree, train.X, n_jobs=settings.n_jobs))
-    watch = Watch(watched, measures, first=next(iter(valid)) if valid else None, n_jobs=settings.n_jobs)
-    done = run_steps(advance, scores, watch, settings, base_score, start, start_curves, callbacks)
-    if not done.interrupted:
-        # An interrupted step may have left its mark on the scores.
-        observe(len(done.steps))
-    return replace(done, pairs=pairs, diagnostics=None if recorder is None else recorder.record())
-
-
-def run_steps(
-    advance: Callable[[int], tuple[Tree, ...]],
-    scores: Mapping[str, NDArray[np.float64]],
-    watch: Watch,
-    settings: BoostingSettings,
-    base_score: float,
-    start: Sequence[tuple[Tree, ...]],
-    start_curves: Curves | None,
-    callbacks: Sequence[Callback],
-) -> Boosted:
-    """Advance step by step, recording the measures of ``scores``, until all trees are grown or nothing improves."""
-    began = time.perf_counter()
-    steps = list(start)
-    curves = watch.empty_curves()
-    if steps and start_curves is not None:
-        curves = {name: {m: list(curve) for m, curve in per.items()} for name, per in start_curves.items()}
-    best = watch.best(curves) if steps else 0
-    interrupted = False
-    try:
-        while len(steps) < settings.trees:
-            if settings.early_stopping is not None and watch.decides and len(steps) - best >= settings.early_stopping:
-                break
-            grown = advance(len(steps))
-            values = watch.record(curves, scores)
-            steps.append(grown)
-            best = watch.best(curves) if watch.decides else len(steps)
-            told = Step(len(steps), settings.trees, values, best, time.perf_counter() - began, grown)
-            for callback in callbacks:
-                callback(told)
-    except KeyboardInterrupt:
-        # What has been learned so far is worth keeping; the caller says that training was cut short.
-        if not steps:
-            raise
-        interrupted = True
-        curves = {name: {m: curve[: len(steps)] for m, curve in per.items()} for name, per in curves.items()}
-        best = watch.best(curves) if watch.decides else len(steps)
-    return Boosted(tuple(steps), best or len(steps), base_score, curves, time.perf_counter() - began, interrupted)
-
-
-def watched_sets(
-    train: RankingData, valid: Mapping[str, RankingData] | None, settings: BoostingSettings
-) -> dict[str, RankingData]:
-    """The data sets whose measures are recorded."""
-    return {"train": train, **(valid or {})} if settings.train_measure else dict(valid or {})
-
-
-def sampled_queries(data: RankingData, settings: BoostingSettings, step: int) -> NDArray[np.bool_] | None:
-    """Which queries are in this step's sample; None = all."""
-    if settings.queries >= 1.0:
-        return None
-    rng = np.random.default_rng([settings.random_state, step])
-    count = max(1, round(settings.queries * data.n_queries))
-    chosen = np.zeros(data.n_queries, dtype=bool)
-    chosen[rng.permutation(data.n_queries)[:count]] = True
-    return chosen
-
-
-def sampled(
-    lambdas: NDArray[np.float32], rhos: NDArray[np.float32], data: RankingData, settings: BoostingSettings, step: int
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Documents of queries that are not in this step's sample have no say."""
-    chosen = sampled_queries(data, settings, step)
-    if chosen is None:
-        return lambdas, rhos
-    inside = np.repeat(chosen.astype(np.float32), data.sizes)
-    return lambdas * inside, rhos * inside
-
-
-def _combiner(
-    train: RankingData, objective: Objective, measures: Sequence[AnyMeasure], settings: BoostingSettings
-) -> Combiner | None:
-    """What finds the trees' weights, if the step rule asks for it: by the objective's measure, or the one that
-    chooses the model."""
-    if not settings.step.startswith("optimal"):
-        return None
-    measure = objective.measure or next(iter(measures), None)
-    if measure is None:
-        raise TrainingError(f"step rule {settings.step} needs a measure to find weights for, {objective} has none")
-    return Combiner(train, measure, n_jobs=settings.n_jobs)
-
-
-def check_labels(train: RankingData, objective: Objective) -> None:
-    """There is something to learn from."""
-    measure = objective.measure
-    if not isinstance(measure, Measure):
-        return
-    labels = train.label(measure.label or measure.default_source)
-    if np.isnan(labels).all():
-        raise TrainingError("no document of the training data is judged")
-    spread = np.fmax.reduceat(labels, train.indptr[:-1]) > np.fmin.reduceat(labels, train.indptr[:-1])
-    if not spread.any():
-        raise TrainingError("every query of the training data has one label only: there is nothing to order")
-
-
-def announced_pairs(bound: BoundObjective, train: RankingData, callbacks: Sequence[Callback]) -> tuple[PairFacts, ...]:
-    """The pairs of each label source, told to the callbacks that ask for them; none at all is an error."""
-    pairs = tuple(pair_facts(bound, train))
-    if pairs and not any(fact.pairs for fact in pairs if fact.weight > 0):
-        raise TrainingError(
-            f"there is nothing to order in the training data: {pairs[0].sentence()}"
-            + "".join(f"; {fact.sentence()}" for fact in pairs[1:])
-        )
-    for callback in callbacks:
-        if hasattr(callback, "begin"):
-            callback.begin(pairs)
-    return pairs
-
-
-def ensemble_of(boosted: Boosted, feature_names: Sequence[str], training: Mapping[str, Any]) -> TreeEnsemble:
-    """The best model of a run."""
-    trees = [tree for (tree,) in boosted.steps[: boosted.best]]
-    return TreeEnsemble(trees, feature_names, base_score=boosted.base_score, training=training)
-
-
-def checkpoint_path(path: str | Path) -> Path:
-    """Where the state of a run that writes to ``path`` is kept.
-
-    >>> checkpoint_path("model.json").name
-    'model.json.checkpoint'
-    """
-    return Path(path).with_name(Path(path).name + ".checkpoint")
+        if self.parameters.monotone_constraints is None:
+            values = leaf_values(
+                self._rule, leaf, tree.n_leaves, lambdas, rhos, self.parameters.reg_lambda, crew=self._crew
+            )
+        if self._combiner is not None:
+            here = self._combiner.only(self.sampled_queries(step))
+            values = optimal_values(self.rules.step, values, leaf, self._scores[TRAINING], here)
+        self.add((replace(tree, leaf_value=self.parameters.learning_rate * values),), [leaf])
+        return True

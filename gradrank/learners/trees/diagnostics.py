@@ -33,7 +33,7 @@ class Diagnostics:
     >>> from gradrank.data.artificial import make_data
     >>> from gradrank.learners import LambdaMART
     >>> data = make_data(30, n_docs=10, n_features=5, random_state=1)
-    >>> learner = LambdaMART("Lambda(NDCG)", trees=10, min_docs=5, diagnostics=5).fit(data)
+    >>> learner = LambdaMART("Lambda(NDCG)", n_estimators=10, min_child_samples=5, diagnostics=5).fit(data)
     >>> found = learner.ranker_.training["diagnostics"]
     >>> found["steps"], sorted(found)[-3:]
     ([0, 5, 10], ['steps', 'top', 'top_labels'])

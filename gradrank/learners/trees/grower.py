@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
+from gradrank.learners.base.crew import ALONE, Crew
+from gradrank.learners.trees.parameters import TreeParameters
 from gradrank.learners.trees.rounding import rounded_at_random
 from gradrank.models.trees.ensemble import Tree, read_booster_tree
 from gradrank.runtime.threads import thread_count
@@ -25,71 +28,51 @@ _SAMPLING = {
     "pos_bagging_fraction", "neg_bagging_fraction", "feature_fraction", "sub_feature", "colsample_bytree",
     "feature_fraction_bynode", "sub_feature_bynode", "colsample_bynode", "boosting", "boosting_type", "boost",
 }  # fmt: skip
+# LightGBM's names, with aliases, of what gradrank's own parameters set.
+_OURS = {
+    **dict.fromkeys(("num_leaves", "num_leaf", "max_leaves", "max_leaf", "max_leaf_nodes"), "num_leaves"),
+    **dict.fromkeys(("learning_rate", "shrinkage_rate", "eta"), "learning_rate"),
+    **dict.fromkeys(
+        ("num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round", "num_rounds", "nrounds",
+         "num_boost_round", "n_estimators", "max_iter"), "n_estimators"),
+    **dict.fromkeys(
+        ("min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples", "min_samples_leaf"),
+        "min_child_samples"),
+    **dict.fromkeys(("objective", "objective_type", "app", "application", "loss"), "objective"),
+    **dict.fromkeys(("max_bin", "max_bins"), "max_bin"),
+    **dict.fromkeys(("seed", "random_seed", "random_state"), "random_state"),
+}  # fmt: skip
 # A thread with less to do costs more than it saves; trees are the same for any number of threads.
 _VALUES_PER_THREAD = 250_000
-
-
-@dataclass(frozen=True)
-class TreeSettings:
-    """The shape of the trees.
-
-    >>> TreeSettings(leaves=31).leaves
-    31
-    """
-
-    leaves: int = 15
-    min_docs: int = 20
-    """Fewest documents in a leaf."""
-    max_depth: int | None = None
-    bins: int = 255
-    """Most bins a feature is cut into."""
-    min_hessian: float = 1e-3
-    """Least sum of ρ in a leaf (split rule newton)."""
-    l2: float = 0.0
-    """Added to the denominator of leaf values and split gains."""
-    features: float = 1.0
-    """Share of the features that each tree may use."""
-    quantized: bool = True
-    """Search splits on gradients rounded at random to 126 levels, which is faster; leaf values are exact anyway. Not
-    with ``features`` below 1 or ``monotone``, where LightGBM cannot."""
-    monotone: tuple[int, ...] | None = None
-    """For each feature −1, 0 or 1: scores may only fall, do anything, only rise with it."""
-    categorical: tuple[int | str, ...] = ()
-    """Features (numbers from 0, or names) that are categories."""
-    extra: Mapping[str, Any] | None = None
-    """Further LightGBM parameters, passed on as they are."""
-
-    def __post_init__(self) -> None:
-        for name, low, high in (("leaves", 2, 131_072), ("min_docs", 1, None), ("bins", 2, 65_535)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-                raise TrainingError(f"{name} is {value!r}, expected a whole number of {low} or more")
-            if high is not None and value > high:
-                raise TrainingError(f"{name} is {value!r}, expected at most {high}")
-        if self.max_depth is not None and self.max_depth < 1:
-            raise TrainingError(f"max_depth is {self.max_depth!r}, expected a whole number of 1 or more")
-        if not 0.0 < self.features <= 1.0:
-            raise TrainingError(f"features is {self.features!r}, expected a share above 0, at most 1")
-        for name in ("min_hessian", "l2"):
-            if not getattr(self, name) >= 0.0:
-                raise TrainingError(f"{name} is {getattr(self, name)!r}, expected a number of 0 or more")
 
 
 class TreeGrower:
     """A LightGBM dataset and booster that grow a tree for given gradients.
 
     The tree's leaf values are LightGBM's own and are meant to be replaced.
+
+    Parameters
+    ----------
+    data
+        Its features are binned once.
+    parameters
+        The shape of the trees.
+    split
+        Rule of the splits: ``mse`` or ``newton``.
+    share_binning
+        A grower of the same data, whose bins are used again.
+    crew
+        The processes that grow the trees together.
     """
 
     def __init__(
         self,
         data: RankingData,
-        settings: TreeSettings,
+        parameters: TreeParameters,
         *,
-        split: Literal["mse", "newton"],
-        random_state: int,
-        n_jobs: int | None,
+        split: str,
         share_binning: TreeGrower | None = None,
+        crew: Crew = ALONE,
     ) -> None:
         # Threads that wait for each other by spinning cost a busy machine many times what they save. This is read when
         # LightGBM is loaded.
@@ -97,38 +80,37 @@ class TreeGrower:
         import lightgbm
 
         self._split = split
-        self._seed = random_state
-        self._threads = n_jobs
-        self._settings = settings
+        self._parameters = parameters
         self._gradients: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
         self._ones = np.ones(data.n_docs, dtype=np.float32)
         # Under monotone constraints LightGBM's own leaf values stay, and they shall be exact. On part of the features
         # or of the rows LightGBM's sums of rounded gradients are wrong (its pull request 7397).
-        partial = settings.features < 1.0 or any(name in _SAMPLING for name in settings.extra or {})
-        self._quantized = settings.quantized and settings.monotone is None and not partial
+        extra = _checked_extra(parameters.lightgbm or {})
+        partial = parameters.colsample_bytree < 1.0 or any(name in _SAMPLING for name in extra)
+        self._quantized = parameters.quantized and parameters.monotone_constraints is None and not partial
         self._levels = min(_LEVELS, _LARGEST_SUM // data.n_docs)
-        parameters = _parameters(data, settings, split, random_state, n_jobs)
-        parameters |= {
+        settings = _settings(data, parameters, split) | {
             "use_quantized_grad": self._quantized,
             "num_grad_quant_bins": self._levels,
             # Same trees for any number of threads: sums of whole numbers are the same in any order, and LightGBM may
             # go by rows or by columns as it finds quicker; sums of other numbers go by columns, one thread a column.
             "force_col_wise": not self._quantized,
-            **(settings.extra or {}),
+            **crew.tree_settings(),
+            **extra,
         }
         try:
             if share_binning is None:
                 self._dataset = lightgbm.Dataset(
                     np.ascontiguousarray(data.X),
                     label=np.zeros(data.n_docs, dtype=np.float32),
-                    categorical_feature=_categorical(data, settings.categorical),
-                    params=parameters,
+                    categorical_feature=_categorical(data, parameters.categorical_feature),
+                    params=settings,
                     free_raw_data=True,
                 )
             else:
                 self._dataset = share_binning._dataset
-            self._booster = lightgbm.Booster(parameters, self._dataset)
-            self._parameters = parameters
+            self._booster = lightgbm.Booster(settings, self._dataset)
+            self._settings = settings
         except lightgbm.basic.LightGBMError as error:
             raise TrainingError(f"LightGBM refuses: {error}") from None
         self._error = lightgbm.basic.LightGBMError
@@ -140,12 +122,12 @@ class TreeGrower:
         # LightGBM descends: it takes the gradient of a loss.
         gradients = -lambdas
         if self._quantized:
-            key = int(np.random.default_rng([self._seed, step]).integers(2**62))
-            gradients = rounded_at_random(gradients, self._levels // 2, key, self._threads)
+            key = int(np.random.default_rng([self._parameters.random_state, step]).integers(2**62))
+            gradients = rounded_at_random(gradients, self._levels // 2, key, self._parameters.n_jobs)
             if self._split == "newton":
-                hessians = rounded_at_random(hessians, self._levels, key + 1, self._threads)
+                hessians = rounded_at_random(hessians, self._levels, key + 1, self._parameters.n_jobs)
         self._gradients = (gradients, hessians)
-        if self._settings.features < 1.0:
+        if self._parameters.colsample_bytree < 1.0:
             self._reseed(step)
         try:
             finished = self._booster.update(fobj=self._stored_gradients)
@@ -166,8 +148,8 @@ class TreeGrower:
         """
         import lightgbm
 
-        random_state = int(np.random.default_rng([self._seed, step]).integers(2**31 - 1))
-        self._booster = lightgbm.Booster({**self._parameters, "seed": random_state}, self._dataset)
+        seed = int(np.random.default_rng([self._parameters.random_state, step]).integers(2**31 - 1))
+        self._booster = lightgbm.Booster({**self._settings, "seed": seed}, self._dataset)
         self._grown = 0
 
     def _stored_gradients(self, _scores: Any, _dataset: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -175,35 +157,79 @@ class TreeGrower:
         return self._gradients
 
 
-def _parameters(
-    data: RankingData, settings: TreeSettings, split: str, random_state: int, n_jobs: int | None
-) -> dict[str, Any]:
-    parameters: dict[str, Any] = {
+def default_leaf_size(n_docs: int) -> int:
+    """Fewest documents in a leaf unless given: 20, and fewer where a tree would else have hardly a split.
+
+    >>> default_leaf_size(30), default_leaf_size(600), default_leaf_size(100_000)
+    (1, 10, 20)
+    """
+    return max(1, min(20, n_docs // 60))
+
+
+def _settings(data: RankingData, parameters: TreeParameters, split: str) -> dict[str, Any]:
+    leaf_size, depth = parameters.min_child_samples, parameters.max_depth
+    settings: dict[str, Any] = {
         "objective": "none",
         "boosting": "gbdt",
         "learning_rate": 1.0,
-        "num_leaves": int(settings.leaves),
-        "min_data_in_leaf": int(settings.min_docs),
-        "max_depth": -1 if settings.max_depth is None else int(settings.max_depth),
-        "max_bin": int(settings.bins),
-        "min_sum_hessian_in_leaf": settings.min_hessian if split == "newton" else 0.0,
-        "lambda_l2": settings.l2 if split == "newton" else 0.0,
-        "feature_fraction": settings.features,
+        "num_leaves": int(parameters.num_leaves),
+        "min_data_in_leaf": default_leaf_size(data.n_docs) if leaf_size is None else int(leaf_size),
+        "max_depth": -1 if not depth else int(depth),
+        "max_bin": int(parameters.max_bin),
+        "min_sum_hessian_in_leaf": float(parameters.min_child_weight) if split == "newton" else 0.0,
+        "lambda_l2": float(parameters.reg_lambda) if split == "newton" else 0.0,
+        "feature_fraction": float(parameters.colsample_bytree),
         # We round ourselves: LightGBM's random rounding draws from a state that a resumed run cannot restore.
         "stochastic_rounding": False,
         "deterministic": True,
-        "seed": random_state % (2**31 - 1),
-        "num_threads": min(thread_count(n_jobs), max(1, data.X.size // _VALUES_PER_THREAD)),
+        "seed": parameters.random_state % (2**31 - 1),
+        "num_threads": min(thread_count(parameters.n_jobs), max(1, data.X.size // _VALUES_PER_THREAD)),
         "verbosity": -1,
         "feature_pre_filter": False,
         # We keep scores ourselves.
         "boost_from_average": False,
     }
-    if settings.monotone is not None:
-        if len(settings.monotone) != data.n_features or any(sign not in (-1, 0, 1) for sign in settings.monotone):
-            raise TrainingError(f"monotone needs −1, 0 or 1 for each of {data.n_features} features")
-        parameters["monotone_constraints"] = list(settings.monotone)
-    return parameters
+    if parameters.monotone_constraints is not None:
+        settings["monotone_constraints"] = _signs(data, parameters.monotone_constraints)
+    return settings
+
+
+def _signs(data: RankingData, given: Sequence[int] | Mapping[str, int]) -> list[int]:
+    """−1, 0 or 1 for each feature."""
+    if isinstance(given, Mapping):
+        unknown = [name for name in given if name not in data.feature_names]
+        if unknown:
+            raise TrainingError(f"monotone_constraints names {unknown[0]!r}, which is not among the data's features")
+        given = [given.get(name, 0) for name in data.feature_names]
+    if len(given) != data.n_features or any(sign not in (-1, 0, 1) for sign in given):
+        raise TrainingError(f"monotone_constraints needs −1, 0 or 1 for each of {data.n_features} features")
+    return [int(sign) for sign in given]
+
+
+def _checked_extra(extra: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Further parameters of LightGBM, none of which is misspelt or ours."""
+    known = lightgbm_parameters()
+    for name in extra:
+        if name in _OURS:
+            raise TrainingError(f"lightgbm gives {name!r}, which is gradrank's {_OURS[name]}: set that")
+        if known and name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise TrainingError(f"lightgbm gives {name!r}, which is no parameter of LightGBM{hint}")
+    return extra
+
+
+@cache
+def lightgbm_parameters() -> frozenset[str]:
+    """Names of LightGBM's parameters, with their aliases; none if this version of LightGBM does not tell."""
+    import lightgbm
+
+    # Not part of its public interface: without it misspelt names pass, as they do in LightGBM itself.
+    table = getattr(lightgbm.basic, "_ConfigAliases", None)
+    if not hasattr(table, "_get_all_param_aliases"):
+        return frozenset()
+    aliases = table._get_all_param_aliases()  # type: ignore[union-attr]
+    return frozenset({*aliases, *(alias for names in aliases.values() for alias in names)})
 
 
 def _categorical(data: RankingData, wanted: Sequence[int | str]) -> list[int]:

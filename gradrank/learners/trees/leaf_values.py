@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.combine import Combiner
 from gradrank.errors import TrainingError
+from gradrank.learners.base.crew import ALONE, Crew
+from gradrank.learners.trees.parameters import STEP_RULES as STEP_RULES
 from gradrank.runtime.kernels import njit
 
 StepRule = Literal["newton", "gradient", "optimal", "optimal-leaf"]
-STEP_RULES: tuple[str, ...] = get_args(StepRule)
 
 # Weights that the exact combiner may give a tree: near 0 training would stand still (Wu et al. 2009, section 5.6).
 _LEAST_WEIGHT, _MOST_WEIGHT = 0.1, 100.0
@@ -38,9 +39,13 @@ def leaf_values(
     n_leaves: int,
     lambdas: NDArray[np.float32],
     rhos: NDArray[np.float32],
-    l2: float = 0.0,
+    reg_lambda: float = 0.0,
+    *,
+    crew: Crew = ALONE,
 ) -> NDArray[np.float64]:
-    """``newton``: Σλ/(Σρ + l2) over the documents of a leaf; ``gradient``: the mean λ of its documents.
+    """``newton``: Σλ/(Σρ + reg_lambda) over the documents of a leaf; ``gradient``: the mean λ of its documents.
+
+    The sums are over the documents of all processes of the ``crew``.
 
     >>> leaf = np.array([0, 0, 1], dtype=np.int32)
     >>> lambdas, rhos = np.array([1, 2, -1], dtype=np.float32), np.array([0.5, 0.5, 0.25], dtype=np.float32)
@@ -48,12 +53,13 @@ def leaf_values(
     ([3.0, -4.0], [1.5, -1.0])
     """
     if rule not in ("newton", "gradient"):
-        raise TrainingError(f"step is {rule!r}, which goes with one tree a step only: use newton or gradient")
-    lambda_sums, rho_sums, counts = np.zeros(n_leaves), np.zeros(n_leaves), np.zeros(n_leaves)
-    _leaf_sums(leaf, lambdas, rhos, lambda_sums, rho_sums, counts)
+        raise TrainingError(f"step is {rule!r}, which goes with one tree per step only: use newton or gradient")
+    sums = np.zeros((3, n_leaves))
+    _leaf_sums(leaf, lambdas, rhos, *sums)
+    lambda_sums, rho_sums, counts = crew.sum(sums)
     if rule == "gradient":
-        return np.asarray(lambda_sums / np.maximum(counts + l2, 1.0))
-    return np.asarray(np.where(rho_sums > 0.0, lambda_sums / np.maximum(rho_sums + l2, _LEAST_CURVATURE), 0.0))
+        return np.asarray(lambda_sums / np.maximum(counts + reg_lambda, 1.0))
+    return np.asarray(np.where(rho_sums > 0.0, lambda_sums / np.maximum(rho_sums + reg_lambda, _LEAST_CURVATURE), 0.0))
 
 
 def first_rule(rule: StepRule, has_curvature: bool) -> StepRule:

@@ -146,6 +146,11 @@ class TreeEnsemble(Ranker):
             np.add.at(result, tree.split_feature, amount)
         return result
 
+    def _importance_amounts(self) -> NDArray[np.float64]:
+        gains = self.feature_importance("gain")
+        # Trees of other tools, and stumps of feature boosting, may not tell their gains.
+        return gains if gains.any() else self.feature_importance("split")
+
     # ------------------------------------------------------------------ derived
     def truncate(self, n_trees: int) -> TreeEnsemble:
         """The ensemble of the first trees."""

@@ -64,6 +64,9 @@ class ExpectedGrade(Ranker):
         np.exp(raw, out=raw)
         return np.asarray(raw / raw.sum(axis=1, keepdims=True))
 
+    def _importance_amounts(self) -> NDArray[np.float64]:
+        return np.asarray(sum(ensemble._importance_amounts() for ensemble in self.ensembles))
+
     def _score(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
         # Summed class by class: a matrix product may round differently for other numbers of rows.
         chances = self.probabilities(X, n_jobs=n_jobs)

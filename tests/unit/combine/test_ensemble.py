@@ -80,7 +80,7 @@ def test_given_weights() -> None:
 
 def test_refitted_trees_never_get_worse_and_end_where_no_weight_helps() -> None:
     data = make_splits(40, n_docs=12, n_features=6, random_state=1)["train"]
-    model = LambdaMART("NDCG@5", trees=6, leaves=4, min_docs=5, rate=0.3).fit(data).ranker_
+    model = LambdaMART("NDCG@5", n_estimators=6, num_leaves=4, min_child_samples=5, learning_rate=0.3).fit(data).ranker_
     assert isinstance(model, TreeEnsemble)
     refit = refit_weights(model, data, NDCG(5), least=0.0)
     assert refit.values[0] == NDCG(5).mean(model.predict(data), data)

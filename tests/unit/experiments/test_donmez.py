@@ -16,7 +16,7 @@ from gradrank.learners import LambdaMART
 from gradrank.measures import MAP, MRR, NDCG
 from gradrank.objectives import Lambda, parse_objective
 
-QUICK = {"trees": 8, "min_docs": 5}
+QUICK = {"n_estimators": 8, "min_child_samples": 5}
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +69,10 @@ def test_ctrl_c_keeps_the_constructions_that_are_done(splits) -> None:
 def test_training_and_test_measures(splits) -> None:
     objectives = {"NDCG": "Lambda(NDCG)", "MRR(rel=2)": Lambda(MRR(rel=2), pairs="misranked")}
     study = study_measures(
-        splits["train"], splits["vali"], splits["test"], objectives, parameters={**QUICK, "queries": 1.0}, n_jobs=1
+        splits["train"], splits["vali"], splits["test"], objectives, parameters={**QUICK, "subsample": 1.0}, n_jobs=1
     )
     for name, objective in (("NDCG", Lambda(NDCG())), ("MRR(rel=2)", Lambda(MRR(rel=2), pairs="misranked"))):
-        learner = LambdaMART(objective, measure=name, queries=1.0, n_jobs=1, **QUICK)
+        learner = LambdaMART(objective, measure=name, subsample=1.0, n_jobs=1, **QUICK)
         learner.fit(splits["train"], valid=splits["vali"])
         scores = learner.ranker_.predict(splits["test"])
         for measure in (NDCG(), MRR(rel=2)):
@@ -107,7 +107,7 @@ def test_more_training_queries_have_more_effective_pairs(splits) -> None:
         ({"algorithm": "mart"}, "learns by regression"),
         ({"parameters": {"tree": 3}}, "has no parameter 'tree'"),
         ({"parameters": {"objective": "MAP"}}, "has no parameter 'objective' to set"),
-        ({"parameters": {"trees": 0}}, "trees is 0"),
+        ({"parameters": {"n_estimators": 0}}, "n_estimators is 0"),
     ],
 )
 def test_wrong_arguments_are_found_without_data(options, message: str) -> None:
@@ -120,7 +120,7 @@ def test_wrong_arguments_are_found_without_data(options, message: str) -> None:
 def test_recipes_run(name: str, splits) -> None:
     scale = Scale(
         algorithm="lambdamart",
-        parameters=("trees=8", "min_docs=5"),
+        parameters=("n_estimators=8", "min_child_samples=5"),
         constructions=("spring-smooth",),
         shares=(0.5, 1.0),
         n_jobs=1,
@@ -136,7 +136,9 @@ def test_recipes_run(name: str, splits) -> None:
 
 
 def test_figure_5_has_a_curve_for_each_training_measure(splits) -> None:
-    scale = Scale(algorithm="lambdamart", parameters=("trees=4", "min_docs=5"), shares=(0.5, 1.0), n_jobs=1)
+    scale = Scale(
+        algorithm="lambdamart", parameters=("n_estimators=4", "min_child_samples=5"), shares=(0.5, 1.0), n_jobs=1
+    )
     points, *curves = recipe("donmez-fig5")(scale, data=splits).tables
     assert [curve.title for curve in curves] == [
         f"trained for {name}" for name in ("MAP(rel=2)", "MRR(rel=2)", "NDCG", "NDCG@10")

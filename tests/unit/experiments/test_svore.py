@@ -23,8 +23,8 @@ def test_table_1_is_what_training_and_testing_give() -> None:
     shown = {(row[0], row[1]): row[2:] for row in result.tables[0].rows}
     weight = next(float(row[0]) for row in result.tables[1].rows if row[-1] == "chosen")
     for name, share in (("λ(L)", 0.0), ("λ(L) + λ(C)", weight)):
-        learner = LambdaMART(graded(share), measure="NDCG@3", trees=6, leaves=5, min_docs=5, rate=0.2, split="mse",
-                             queries=1.0, n_jobs=1).fit(data["train"], valid=data["vali"])  # fmt: skip
+        learner = LambdaMART(graded(share), measure="NDCG@3", n_estimators=6, num_leaves=5, min_child_samples=5, learning_rate=0.2, split="mse",
+                             subsample=1.0, n_jobs=1).fit(data["train"], valid=data["vali"])  # fmt: skip
         scores = learner.ranker_.predict(data["test"])
         for kind in (NDCG, CNDCG):
             for place, cutoff in enumerate(range(1, 11)):

@@ -31,9 +31,9 @@ def test_figure_2_counts_every_tree() -> None:
         ("LambdaMART", LambdaMART, {"objective": "Lambda(NDCG@10)"}, 6),
         ("McRank", McRank, {}, 1),
     ):
-        model = SCALE.trees_learner(kind, trees=steps, **options)
+        model = SCALE.trees_learner(kind, n_estimators=steps, **options)
         model.fit(DATA["train"], valid={"vali": DATA["vali"], "test": DATA["test"]})
-        assert row[name] == model.boosted_.curves["test"]["NDCG@10"][-1]
+        assert row[name] == model.record_.curves["test"]["NDCG@10"][-1]
 
 
 def test_figure_3_has_a_curve_for_each_step_rule() -> None:

@@ -21,7 +21,7 @@ DATA = make_splits(40, n_docs=10, n_features=5, random_state=3, clicks=True)
 
 
 def trained(objective: str, **options: object) -> dict[str, object]:
-    learner = LambdaMART(objective, trees=6, min_docs=5, n_jobs=1, **options)  # type: ignore[arg-type]
+    learner = LambdaMART(objective, n_estimators=6, min_child_samples=5, n_jobs=1, **options)  # type: ignore[arg-type]
     return dict(learner.fit(DATA["train"], valid=DATA["vali"]).ranker_.training)
 
 
@@ -107,7 +107,7 @@ def test_wrong_places(tmp_path) -> None:
 
 # ---------------------------------------------------------------- trade-off
 def test_the_trade_off_shows_the_differences(tmp_path) -> None:
-    learner = LambdaMART("Tiered(NDCG@3, CNDCG@3)", trees=6, min_docs=5, n_jobs=1)
+    learner = LambdaMART("Tiered(NDCG@3, CNDCG@3)", n_estimators=6, min_child_samples=5, n_jobs=1)
     found = sweep(learner, DATA["train"], DATA["vali"], [0.3, 0.7], test_data=DATA["test"])
     axis = tradeoff_figure(found, "test").axes[0]
     rows = {(row.system, str(row.measure)): row.test.difference for row in found.comparison("test").rows}
@@ -125,6 +125,6 @@ def test_the_trade_off_shows_the_differences(tmp_path) -> None:
 
 
 def test_a_sweep_of_one_weight_can_be_drawn() -> None:
-    learner = LambdaMART("Tiered(NDCG@3, CNDCG@3)", trees=2, min_docs=5, n_jobs=1)
+    learner = LambdaMART("Tiered(NDCG@3, CNDCG@3)", n_estimators=2, min_child_samples=5, n_jobs=1)
     figure = tradeoff_figure(sweep(learner, DATA["train"], DATA["vali"], []))
     assert [text.get_text() for text in figure.axes[0].texts] == ["0 (chosen)"]

@@ -13,7 +13,7 @@ from gradrank.models.linear import LinearRanker
 from gradrank.selection.adapt import INTERPOLATION, OWN, adapt, adapted, compare_adaptation, sensible_parameters
 
 DATA = make_data(60, n_docs=10, n_features=4, random_state=2)
-FAST = {"trees": 8, "early_stopping": None}
+FAST = {"n_estimators": 8, "early_stopping_rounds": None}
 BASES = {"one": LinearRanker([1.0, 0, 0, 0]), "two": LinearRanker([1.0, 0.5], feature_names=["f3", "f2"])}
 
 
@@ -35,7 +35,7 @@ def test_each_query_is_tested_once_by_models_that_did_not_see_it() -> None:
     # Labels that no feature tells cannot be learnt: who sees the test queries would be far above chance.
     rng = np.random.default_rng(0)
     noise = RankingData.from_arrays(rng.random((600, 4)), rng.integers(0, 5, 600), group=[10] * 60)
-    many = {"trees": 60, "early_stopping": None, "rate": 0.5}
+    many = {"n_estimators": 60, "early_stopping_rounds": None, "learning_rate": 0.5}
     chance = compare_adaptation({"base": BASES["one"]}, noise, measures=[NDCG(5)], parameters=many).evaluation.means()
     assert abs(chance["base, adapted"]["NDCG@5"] - chance["base"]["NDCG@5"]) < 0.08
 
@@ -49,14 +49,14 @@ def test_same_seed_same_result() -> None:
 
 
 def test_adapted_to_all_data() -> None:
-    model = adapt(BASES["one"], DATA, trees=5, parameters={"rate": 0.3})
+    model = adapt(BASES["one"], DATA, trees=5, parameters={"learning_rate": 0.3})
     assert NDCG(5).mean(model.predict(DATA), DATA) > NDCG(5).mean(BASES["one"].predict(DATA), DATA)
 
 
 def test_parameters_grow_with_the_data() -> None:
     few, many = (sensible_parameters(make_data(n, n_docs=4, n_features=3)) for n in (60, 3600))
-    assert (few["leaves"], few["rate"]) == (4, 0.05)
-    assert (many["leaves"], many["rate"]) == (20, 0.1)
+    assert (few["num_leaves"], few["learning_rate"]) == (4, 0.05)
+    assert (many["num_leaves"], many["learning_rate"]) == (20, 0.1)
 
 
 def test_wrong_input() -> None:

@@ -88,7 +88,7 @@ def test_a_strong_newcomer_joins() -> None:
 def test_budget_too_short_for_one_member_still_gives_a_model() -> None:
     result = auto(TRAIN, VALID, NDCG(10), budget=1e-6)
     assert len(result.rows) == 1
-    assert result.rows[0].member.parameters["trees"] == 1
+    assert result.rows[0].member.parameters["n_estimators"] == 1
     assert not result.interrupted
     again = algorithm("lambdamart")(**result.rows[0].member.parameters).fit(TRAIN, valid=VALID)
     np.testing.assert_array_equal(again.ranker_.predict(TEST), result.rankers[0].predict(TEST))

@@ -20,7 +20,12 @@ WEIGHTS = [0.2, 0.6]
 
 def learner(**options: object) -> LambdaMART:
     return LambdaMART(
-        "Tiered(NDCG, CNDCG)", measure="Graded(NDCG@3, CNDCG@3)", trees=8, min_docs=5, n_jobs=1, **options
+        "Tiered(NDCG, CNDCG)",
+        measure="Graded(NDCG@3, CNDCG@3)",
+        n_estimators=8,
+        min_child_samples=5,
+        n_jobs=1,
+        **options,
     )  # type: ignore[arg-type]
 
 
@@ -32,8 +37,8 @@ def test_members_are_what_the_learner_trains_alone() -> None:
     found = run()
     assert found.weights == {"w=0": 0.0, "w=0.2": 0.2, "w=0.6": 0.6}
     for name, weight in found.weights.items():
-        alone = LambdaMART(f"Tiered(NDCG, CNDCG, weight={weight})", measure="Graded(NDCG@3, CNDCG@3)", trees=8,
-                           min_docs=5, n_jobs=1).fit(DATA["train"], valid=DATA["vali"])  # fmt: skip
+        alone = LambdaMART(f"Tiered(NDCG, CNDCG, weight={weight})", measure="Graded(NDCG@3, CNDCG@3)", n_estimators=8,
+                           min_child_samples=5, n_jobs=1).fit(DATA["train"], valid=DATA["vali"])  # fmt: skip
         assert found.rankers[name].to_dict()["payload"] == alone.ranker_.to_dict()["payload"]
         scores = alone.ranker_.predict(DATA["test"])
         values = measure_values([NDCG(3), CNDCG(3)], scores, DATA["test"])
@@ -101,8 +106,8 @@ def test_a_killed_sweep_goes_on(tmp_path) -> None:
 
 def test_models_of_another_sweep_are_not_taken(tmp_path) -> None:
     run(folder=tmp_path)
-    with pytest.raises(GradrankError, match=r"w=0\.json: belongs to another sweep \(leaves differ\)"):
-        sweep(learner(leaves=4), DATA["train"], DATA["vali"], WEIGHTS, folder=tmp_path)
+    with pytest.raises(GradrankError, match=r"w=0\.json: belongs to another sweep \(num_leaves differ\)"):
+        sweep(learner(num_leaves=4), DATA["train"], DATA["vali"], WEIGHTS, folder=tmp_path)
     with pytest.raises(GradrankError, match=r"belongs to another sweep \(data differ\)"):
         sweep(learner(), DATA["train"], DATA["test"], WEIGHTS, folder=tmp_path)
     same = Trainings()

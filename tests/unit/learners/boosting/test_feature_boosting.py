@@ -160,10 +160,10 @@ def wrong_share(data: RankingData, scores: np.ndarray) -> float:
 def test_rankboost_keeps_its_bound(data: dict[str, RankingData], weak: str) -> None:
     """Freund et al., theorem 1: the share of wrong pairs ≤ Π Z_t ≤ Π √(1 − r_t²), in every round."""
     train = data["train"]
-    model = RankBoost(rounds=60, weak=weak).fit(train)  # type: ignore[arg-type]
+    model = RankBoost(n_estimators=60, weak=weak).fit(train)  # type: ignore[arg-type]
     pairs = FactoredPairs(train.label(), train.indptr)
     scores, bound = np.zeros(train.n_docs), 1.0
-    for made in model.ensemble_.rounds:
+    for made in model.rounds_:
         loss = np.exp(pairs.potential(scores).log_loss)
         assert loss == pytest.approx(np.exp(made.log_pair_loss))
         assert wrong_share(train, scores) <= loss + 1e-12
@@ -179,9 +179,9 @@ def test_adarank_keeps_its_bound(data: dict[str, RankingData]) -> None:
     """Xu & Li, theorem 1: mean E ≥ 1 − Π exp(−δ_t)·√(1 − φ_t²), δ_t the least gain of a query beyond α·E(h)."""
     train = data["train"]
     measure = MAP().bind(train)
-    model = AdaRank("MAP", rounds=15, running=False).fit(train)
+    model = AdaRank("MAP", n_estimators=15, running=False).fit(train)
     scores, before, product = np.zeros(train.n_docs), None, 1.0
-    for made in model.ensemble_.rounds:
+    for made in model.rounds_:
         alone = measure.values(made.weak.values(train.X))
         there = ~measure.prepared.empty
         scores = scores + made.weak.alpha * made.weak.values(train.X)
@@ -199,7 +199,7 @@ def test_adarank_chooses_for_the_queries_that_are_ordered_worst() -> None:
     X[[0, 2, 4], 0] = 1.0
     X[6, 1] = 1.0
     train = RankingData.from_arrays(X, [1, 0] * 4, group=[2] * 4)
-    chosen = [made.weak.feature for made in AdaRank("MRR", rounds=10).fit(train).ensemble_.rounds]
+    chosen = [made.weak.feature for made in AdaRank("MRR", n_estimators=10).fit(train).rounds_]
     assert chosen[0] == 0
     assert 1 in chosen
 
@@ -207,7 +207,7 @@ def test_adarank_chooses_for_the_queries_that_are_ordered_worst() -> None:
 def test_rankboost_separates_what_can_be_separated() -> None:
     X = np.random.default_rng(0).random((40, 2))
     train = RankingData.from_arrays(X, np.digitize(X[:, 1], [0.3, 0.7]), group=[20, 20])
-    model = RankBoost(rounds=50, weak="threshold").fit(train)
+    model = RankBoost(n_estimators=50, weak="threshold").fit(train)
     assert wrong_share(train, model.predict(train)) == 0.0
 
 
@@ -216,25 +216,25 @@ def test_rankboost_separates_what_can_be_separated() -> None:
 def test_rankers_score_as_the_ensemble(
     data: dict[str, RankingData], learner: type[FeatureBoosting], tmp_path: Path
 ) -> None:
-    model = clone(learner(rounds=25)).fit(data["train"], valid=data["vali"])
-    found = model.ensemble_
-    assert found.best == 1 + int(np.argmax(found.curves["valid"][str(model._measure())]))
+    model = clone(learner(n_estimators=25)).fit(data["train"], valid=data["vali"])
+    found = model
+    assert found.record_.best == 1 + int(np.argmax(found.record_.curves["valid"][str(model._measure())]))
     X = data["test"].X.copy()
     X[::5, 1] = np.nan
-    expected = sum(weak.alpha * weak.values(X) for weak in found.chosen)
+    expected = sum(weak.alpha * weak.values(X) for weak in [made.weak for made in found.rounds_[: found.record_.best]])
     difference = model.ranker_.predict(X) - expected
     assert difference == pytest.approx(np.full(len(X), difference[0]), abs=1e-9)
     model.ranker_.save(tmp_path / "model.json")
     loaded = load_ranker(tmp_path / "model.json")
     assert np.array_equal(loaded.predict(X), model.ranker_.predict(X))
-    assert loaded.training["best"] == found.best
+    assert loaded.training["best"] == found.record_.best
     assert loaded.training["grown"] == 25
 
 
 @pytest.mark.parametrize("learner", BOOSTERS)
 def test_threads_do_not_matter(learner: type[FeatureBoosting]) -> None:
     train = make_splits(400, n_docs=30, n_features=4, random_state=1)["train"]
-    one, three = (learner(rounds=5, n_jobs=n_jobs).fit(train) for n_jobs in (1, 3))
+    one, three = (learner(n_estimators=5, n_jobs=n_jobs).fit(train) for n_jobs in (1, 3))
     assert np.array_equal(one.predict(train), three.predict(train))
 
 
@@ -249,7 +249,7 @@ def test_rounds_are_told_and_interruption_keeps_the_best(
         if step.number == 4:
             raise KeyboardInterrupt
 
-    model = learner(rounds=20, callbacks=(stop,)).fit(data["train"], valid=data["vali"])
+    model = learner(n_estimators=20, callbacks=(stop,)).fit(data["train"], valid=data["vali"])
     assert [step.number for step in told] == [1, 2, 3, 4]
     assert model.ranker_.training["interrupted"]
     assert model.ranker_.training["best"] == told[-1].best
@@ -257,16 +257,16 @@ def test_rounds_are_told_and_interruption_keeps_the_best(
 
 
 def test_early_stopping(data: dict[str, RankingData]) -> None:
-    model = RankBoost(rounds=300, early_stopping=5).fit(data["train"], valid=data["vali"])
-    assert len(model.ensemble_.rounds) == model.ensemble_.best + 5
+    model = RankBoost(n_estimators=300, early_stopping_rounds=5).fit(data["train"], valid=data["vali"])
+    assert len(model.rounds_) == model.record_.best + 5
 
 
 def test_focused_boost_with_beta_0_is_rankboost_on_top_and_rest(data: dict[str, RankingData]) -> None:
     graded = data["train"]
     labels = top_k_labels(graded.label(), graded.indptr, 5, random_state=2)
-    focused = FocusedBoost(k=5, beta=0.0, rounds=20, uniform="pair", random_state=2).fit(graded)
-    plain = RankBoost(rounds=20).fit(graded.with_label("label", labels > 0))
-    assert [made.weak for made in focused.ensemble_.rounds] == [made.weak for made in plain.ensemble_.rounds]
+    focused = FocusedBoost(k=5, beta=0.0, n_estimators=20, uniform="pair", random_state=2).fit(graded)
+    plain = RankBoost(n_estimators=20).fit(graded.with_label("label", labels > 0))
+    assert [made.weak for made in focused.rounds_] == [made.weak for made in plain.rounds_]
 
 
 def test_top_lists_are_the_ordered_documents(data: dict[str, RankingData]) -> None:
@@ -281,12 +281,14 @@ def test_top_lists_are_the_ordered_documents(data: dict[str, RankingData]) -> No
 
 def test_beta_is_chosen_on_validation_data(data: dict[str, RankingData]) -> None:
     told: list[Step] = []
-    model = FocusedBoost(k=5, beta="auto", rounds=3, callbacks=(told.append,)).fit(data["train"], valid=data["vali"])
+    model = FocusedBoost(k=5, beta="auto", n_estimators=3, callbacks=(told.append,)).fit(
+        data["train"], valid=data["vali"]
+    )
     path = model.ranker_.training["paths"]["beta"]
     assert path["beta"] == list(BETA_GRID)
     assert model.beta_ == BETA_GRID[int(np.argmax(path["KappaNDCG@5"]))]
     assert told[-1].number == told[-1].total == 3 * len(BETA_GRID)
-    alone = FocusedBoost(k=5, beta=model.beta_, rounds=3).fit(data["train"], valid=data["vali"])
+    alone = FocusedBoost(k=5, beta=model.beta_, n_estimators=3).fit(data["train"], valid=data["vali"])
     assert np.array_equal(alone.predict(data["test"]), model.predict(data["test"]))
     with pytest.raises(TrainingError, match="beta is auto"):
         FocusedBoost(beta="auto").fit(data["train"])
@@ -298,15 +300,15 @@ def test_truths_with_one_part_only() -> None:
     one_best = (np.arange(30) % 5 == 0).astype(float) + 0.0
     X[:, 0] += one_best
     for labels, k in ((one_best, 10), (rng.permutation(30) % 5 + 1.0, 5)):
-        model = FocusedBoost(k=k, rounds=5).fit(X, labels, qid=np.repeat(np.arange(6), 5))
+        model = FocusedBoost(k=k, n_estimators=5).fit(X, labels, qid=np.repeat(np.arange(6), 5))
         assert np.isfinite(model.predict(X)).all()
 
 
 @pytest.mark.parametrize("learner", BOOSTERS)
 def test_parameters_out_of_range(data: dict[str, RankingData], learner: type[FeatureBoosting]) -> None:
-    wrong: list[dict[str, object]] = [{"rounds": 0}, {"rounds": 2.5}, {"early_stopping": 0}]
+    wrong: list[dict[str, object]] = [{"n_estimators": 0}, {"n_estimators": 2.5}, {"early_stopping_rounds": 0}]
     if learner is not AdaRank:
-        wrong += [{"bins": 1}, {"weak": "tree"}]
+        wrong += [{"max_bin": 1}, {"weak": "tree"}]
     if learner is FocusedBoost:
         wrong += [{"k": 0}, {"beta": -0.1}, {"beta": "best"}]
     for given_ in wrong:
@@ -325,5 +327,5 @@ def test_long_lists_need_no_memory_for_pairs() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((5000, 3)).astype(np.float32)
     train = RankingData.from_arrays(X, (X[:, 0] + 0.3 * rng.random(5000) > 0.9) * 1.0, group=[1000] * 5)
-    model = RankBoost(rounds=5).fit(train)
+    model = RankBoost(n_estimators=5).fit(train)
     assert wrong_share(train, model.predict(train)) < 0.2

@@ -16,7 +16,7 @@ from gradrank.learners.focused.focused_net import FocusedNet
 from gradrank.objectives.focused import Focused
 
 pytest.importorskip("torch")
-QUICK = {"k": 5, "hidden": 0, "epochs": 2, "batch": 8}
+QUICK = {"k": 5, "hidden_layer_sizes": 0, "epochs": 2, "batch_size": 8}
 
 
 @pytest.fixture(scope="module")

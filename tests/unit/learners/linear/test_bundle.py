@@ -188,7 +188,7 @@ def test_interruption_keeps_the_best_point() -> None:
 def test_c_must_be_positive() -> None:
     X, labels, indptr = made_up(2)
     for wrong in (0.0, -1.0, np.inf, np.nan):
-        with pytest.raises(TrainingError, match="c is"):
+        with pytest.raises(TrainingError, match="C is"):
             minimize(scaled_features(X), PairOracle(labels, indptr), wrong)
 
 

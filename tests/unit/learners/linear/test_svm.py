@@ -16,11 +16,11 @@ from gradrank.data import RankingData
 from gradrank.data.artificial import make_splits
 from gradrank.data.topk import top_k_labels
 from gradrank.errors import TrainingError
-from gradrank.learners import Step
+from gradrank.learners import RankSVM, Step, SVMmap
 from gradrank.learners.focused.beta_path import BETA_GRID
 from gradrank.learners.focused.focused_svm import FocusedSVM
 from gradrank.learners.linear.pair_risk import PairOracle
-from gradrank.learners.linear.svm import C_GRID, RankSVM, SVMmap
+from gradrank.learners.linear.svm import C_GRID
 from gradrank.models.registry import load_ranker
 
 SVMS = (RankSVM, SVMmap, FocusedSVM)
@@ -55,7 +55,7 @@ def test_ranksvm_is_linear_svc_on_pair_differences(data: dict[str, RankingData],
         peer.fit(differences * sign[:, None], sign, sample_weight=weight)
     w = peer.coef_.ravel()
     theirs = 0.5 * w @ w + c * (weight * np.maximum(0.0, 1.0 - differences @ w)).sum()
-    ours = RankSVM(c=c, pairs=pairs, scaling="none", tolerance=1e-4).fit(train)  # type: ignore[arg-type]
+    ours = RankSVM(C=c, pairs=pairs, scaling="none", tol=1e-4).fit(train)  # type: ignore[arg-type]
     assert ours.solution_.objective == pytest.approx(theirs, rel=1e-3)
     # And it is the objective of the ranker that comes out.
     weights = ours.ranker_.weights  # type: ignore[attr-defined]
@@ -67,11 +67,11 @@ def test_ranksvm_is_linear_svc_on_pair_differences(data: dict[str, RankingData],
 @pytest.mark.parametrize("learner", SVMS)
 def test_scaling_is_part_of_the_ranker(data: dict[str, RankingData], learner: type[RankSVM], scaling: str) -> None:
     train = data["train"]
-    model = learner(c=0.1, scaling=scaling).fit(train)  # type: ignore[arg-type]
+    model = learner(C=0.1, scaling=scaling).fit(train)  # type: ignore[arg-type]
     assert model.score(data["test"]) > 0.55
     # A feature in other units makes another ranker with the same order, if features are scaled.
     moved = RankingData.from_arrays(train.X * 8.0 + 1.0, train.label(), qid=train.query_of_row())
-    other = learner(c=0.1, scaling=scaling).fit(moved)  # type: ignore[arg-type]
+    other = learner(C=0.1, scaling=scaling).fit(moved)  # type: ignore[arg-type]
     same = np.allclose(np.diff(model.predict(train)), np.diff(other.predict(moved)), atol=2e-2)
     assert same == (scaling != "none")
 
@@ -80,8 +80,8 @@ def test_scaling_is_part_of_the_ranker(data: dict[str, RankingData], learner: ty
 def test_models_save_and_threads_do_not_matter(
     data: dict[str, RankingData], learner: type[RankSVM], tmp_path: Path
 ) -> None:
-    one = clone(learner(c=1.0, n_jobs=1)).fit(data["train"])
-    two = learner(c=1.0, n_jobs=2).fit(data["train"])
+    one = clone(learner(C=1.0, n_jobs=1)).fit(data["train"])
+    two = learner(C=1.0, n_jobs=2).fit(data["train"])
     assert np.array_equal(one.predict(data["test"]), two.predict(data["test"]))
     one.ranker_.save(tmp_path / "model.json")
     loaded = load_ranker(tmp_path / "model.json")
@@ -93,17 +93,17 @@ def test_models_save_and_threads_do_not_matter(
 
 def test_c_is_chosen_on_validation_data(data: dict[str, RankingData]) -> None:
     told: list[Step] = []
-    model = RankSVM(c="auto", callbacks=(told.append,)).fit(data["train"], valid=data["vali"])
-    path = model.ranker_.training["paths"]["c"]
-    assert path["c"] == list(C_GRID)
-    assert model.c_ == C_GRID[int(np.argmax(path["NDCG@10"]))]
+    model = RankSVM(C="auto", callbacks=(told.append,)).fit(data["train"], valid=data["vali"])
+    path = model.ranker_.training["paths"]["C"]
+    assert path["C"] == list(C_GRID)
+    assert C_GRID[int(np.argmax(path["NDCG@10"]))] == model.C_
     assert [step.number for step in told] == list(range(1, len(C_GRID) + 1))
     assert told[-1].values == {"valid": {"NDCG@10": path["NDCG@10"][-1]}}
     # The path's solution is that of a fit of its own, up to the tolerance.
-    alone = RankSVM(c=model.c_).fit(data["train"])
+    alone = RankSVM(C=model.C_).fit(data["train"])
     assert alone.solution_.objective == pytest.approx(model.solution_.objective, rel=2e-3)
-    with pytest.raises(TrainingError, match="c is auto: it is chosen on validation data, and there is none"):
-        RankSVM(c="auto").fit(data["train"])
+    with pytest.raises(TrainingError, match="C is auto: it is chosen on validation data, and there is none"):
+        RankSVM(C="auto").fit(data["train"])
 
 
 def test_ends_of_focused_svm(data: dict[str, RankingData]) -> None:
@@ -111,13 +111,13 @@ def test_ends_of_focused_svm(data: dict[str, RankingData]) -> None:
     graded = data["train"]
     labels = top_k_labels(graded.label(), graded.indptr, 5, random_state=1)
     train = graded.with_label("label", labels)
-    pairs = RankSVM(c=0.5, tolerance=1e-4).fit(graded.with_label("label", labels > 0))
-    ends = [FocusedSVM(k=5, beta=beta, c=0.5, tolerance=1e-4).fit(train) for beta in (0.0, 1.0)]
+    pairs = RankSVM(C=0.5, tol=1e-4).fit(graded.with_label("label", labels > 0))
+    ends = [FocusedSVM(k=5, beta=beta, C=0.5, tol=1e-4).fit(train) for beta in (0.0, 1.0)]
     assert ends[0].solution_.objective == pytest.approx(pairs.solution_.objective, rel=2e-4)
     rng = np.random.default_rng(0)
     rest = np.where((labels > 0)[:, None], graded.X, rng.permutation(graded.X))
     inside = RankingData(rest, train.indptr, train.labels, train.qid, feature_names=train.feature_names)
-    scale = {"c": 0.5, "tolerance": 1e-4, "scaling": "none", "k": 5}
+    scale = {"C": 0.5, "tol": 1e-4, "scaling": "none", "k": 5}
     shuffled, same = (FocusedSVM(beta=1.0, **scale).fit(given) for given in (inside, train))  # type: ignore[arg-type]
     assert shuffled.solution_.objective == pytest.approx(same.solution_.objective, rel=2e-4)
 
@@ -147,17 +147,17 @@ def test_interrupted_path_keeps_the_best_so_far(data: dict[str, RankingData]) ->
         if step.number == 4:
             raise KeyboardInterrupt
 
-    model = RankSVM(c="auto", callbacks=(stop,)).fit(data["train"], valid=data["vali"])
+    model = RankSVM(C="auto", callbacks=(stop,)).fit(data["train"], valid=data["vali"])
     assert model.ranker_.training["interrupted"]
     assert model.ranker_.training["grown"] == 4
-    single = RankSVM(c=100.0, tolerance=1e-6, callbacks=(stop,)).fit(data["train"])
+    single = RankSVM(C=100.0, tol=1e-6, callbacks=(stop,)).fit(data["train"])
     assert single.ranker_.training["interrupted"]
     assert single.solution_.cuts == 4
 
 
 @pytest.mark.parametrize("learner", SVMS)
 def test_parameters_out_of_range(data: dict[str, RankingData], learner: type[RankSVM]) -> None:
-    wrong = [{"c": 0.0}, {"c": "best"}, {"c": True}, {"scaling": "log"}, {"tolerance": 0.0}, {"max_cuts": 0}]
+    wrong = [{"C": 0.0}, {"C": "best"}, {"C": True}, {"scaling": "log"}, {"tol": 0.0}, {"max_cuts": 0}]
     wrong += {RankSVM: [{"pairs": "all"}], SVMmap: [], FocusedSVM: [{"k": 0}, {"beta": 1.5}, {"beta": "x"}]}[learner]
     for given in wrong:
         with pytest.raises(TrainingError, match=f"{next(iter(given))} is"):
@@ -186,6 +186,6 @@ def test_odd_queries_do_no_harm() -> None:
     labels[30:33] = np.nan
     qid = np.concatenate(([0], np.repeat([1, 2, 3], [19, 20, 20])))
     for learner in SVMS:
-        model = learner(c=1.0).fit(X, labels, qid=qid)
+        model = learner(C=1.0).fit(X, labels, qid=qid)
         assert np.isfinite(model.predict(X)).all()
         assert model.ranker_.weights[0] > 0  # type: ignore[attr-defined]

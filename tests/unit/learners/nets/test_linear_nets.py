@@ -13,8 +13,9 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from gradrank.data.artificial import make_splits
+from gradrank.learners import LambdaRank, ListMLE, ListNet, RankNet, RegressionNet
 from gradrank.learners.focused.focused_net import FocusedNet
-from gradrank.learners.nets import LambdaRank, ListMLE, ListNet, NetLearner, RankNet, RegressionNet
+from gradrank.learners.nets.learner import NetLearner
 from gradrank.models.linear import LinearRanker
 from gradrank.models.nets.scaling import Scaling
 
@@ -25,7 +26,7 @@ LABELS = TRAIN.label().astype(np.float64)
 LISTS = [slice(start, end) for start, end in pairwise(TRAIN.indptr)]
 PAIRS = [(i, j) for at in LISTS for i, j in permutations(range(at.start, at.stop), 2) if LABELS[i] > LABELS[j]]
 WINNERS, LOSERS = np.array(PAIRS).T
-LINEAR: dict[str, Any] = {"hidden": 0, "batch": 8}
+LINEAR: dict[str, Any] = {"hidden_layer_sizes": 0, "batch_size": 8}
 
 
 def weights_of(model: NetLearner) -> np.ndarray:
@@ -64,14 +65,15 @@ def test_the_minimum_is_found(
 
 def test_the_minimum_of_a_single_batch_is_found_to_the_digit() -> None:
     least = minimize(listnet, np.zeros(6), jac=True, method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-9})
-    found = weights_of(ListNet(hidden=0, weight_decay=0.0, batch="full", epochs=600).fit(TRAIN))
+    found = weights_of(ListNet(hidden_layer_sizes=0, weight_decay=0.0, batch_size="full", epochs=600).fit(TRAIN))
     # float32 weights and gradients.
     np.testing.assert_allclose(found, least.x, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:the model gives every document the same score")
 @pytest.mark.parametrize("kind", [ListNet, RankNet, ListMLE, RegressionNet, FocusedNet])
 def test_convex_costs_start_from_nothing(kind: type[NetLearner]) -> None:
-    still: dict[str, Any] = {"epochs": 1, "optimizer": "sgd", "rate": 1e-30}
+    still: dict[str, Any] = {"epochs": 1, "optimizer": "sgd", "learning_rate": 1e-30}
     assert np.abs(weights_of(kind(**LINEAR, **still).fit(TRAIN))).max() < 1e-20
     # New random starts are asked for: there must be something random.
     assert np.abs(weights_of(kind(**LINEAR, **still, restart=5).fit(TRAIN))).min() > 0
@@ -79,9 +81,9 @@ def test_convex_costs_start_from_nothing(kind: type[NetLearner]) -> None:
 
 def test_other_costs_start_at_random() -> None:
     for objective in ("NDCG@10", "Scheduled(ListNet, Lambda(NDCG))"):
-        model = LambdaRank(objective, **LINEAR, epochs=1, optimizer="sgd", rate=1e-30).fit(TRAIN)
+        model = LambdaRank(objective, **LINEAR, epochs=1, optimizer="sgd", learning_rate=1e-30).fit(TRAIN)
         assert np.abs(weights_of(model)).min() > 0
-    donmez = ListNet(**LINEAR, epochs=1, optimizer="donmez", rate=1e-30).fit(TRAIN, valid=SPLITS["vali"])
+    donmez = ListNet(**LINEAR, epochs=1, optimizer="donmez", learning_rate=1e-30).fit(TRAIN, valid=SPLITS["vali"])
     assert np.abs(weights_of(donmez)).min() > 0
 
 
@@ -94,13 +96,13 @@ def test_the_rate_is_halved_whenever_the_loss_does_not_fall() -> None:
     # It is over when the rate is 2^−15 of what it was: fifteen halvings are still learned with.
     assert found[-1] == 0.01 * 2.0**-15
     # With one batch the loss of an epoch is that of the weights before it; a high rate overshoots.
-    single: dict[str, Any] = {"hidden": 0, "batch": "full", "rate": 0.3}
+    single: dict[str, Any] = {"hidden_layer_sizes": 0, "batch_size": "full", "learning_rate": 0.3}
     found = rates(**single, epochs=14)
     losses = [listnet(weights_of(ListNet(**single, epochs=n).fit(TRAIN)))[0] for n in range(1, 13)]
     fell = np.diff([listnet(np.zeros(6))[0], *losses]) < 0
     assert 0 < fell.sum() < len(fell)
     assert (found[2:] / found[1:-1]).tolist() == np.where(fell, 1.0, 0.5).tolist()
-    for steady in ({"optimizer": "sgd"}, {"hidden": 3}, {"restart": 50}):
+    for steady in ({"optimizer": "sgd"}, {"hidden_layer_sizes": 3}, {"restart": 50}):
         assert len(set(rates(**steady, epochs=30))) == 1
 
 

@@ -15,8 +15,8 @@ from sklearn.base import clone
 from gradrank.data import RankingData
 from gradrank.data.artificial import make_splits
 from gradrank.errors import GradrankError, ModelError, TrainingError
-from gradrank.learners import Step
-from gradrank.learners.nets import LambdaRank, ListMLE, ListNet, NetLearner, RankNet, RegressionNet
+from gradrank.learners import LambdaRank, ListMLE, ListNet, RankNet, RegressionNet, Step
+from gradrank.learners.nets.learner import NetLearner
 from gradrank.measures import NDCG, parse_measure
 from gradrank.models.linear import LinearRanker
 from gradrank.models.nets.module import ModuleRanker
@@ -27,7 +27,7 @@ from gradrank.objectives import parse_objective
 
 SPLITS = make_splits(40, n_docs=12, n_features=6, random_state=3)
 TRAIN, VALI, TEST = SPLITS["train"], SPLITS["vali"], SPLITS["test"]
-QUICK: dict[str, Any] = {"epochs": 6, "hidden": 4, "batch": 8}
+QUICK: dict[str, Any] = {"epochs": 6, "hidden_layer_sizes": 4, "batch_size": 8}
 
 
 def fitted(kind: type[NetLearner] = LambdaRank, **options: Any) -> NetLearner:
@@ -66,7 +66,7 @@ def regression_loss(scores: Any, labels: Any) -> Any:
 )
 @pytest.mark.parametrize(("optimizer", "rate"), [("sgd", 1e-3), ("adam", 0.01)])
 def test_epochs_are_those_of_autograd(kind: type[NetLearner], loss: Any, optimizer: str, rate: float) -> None:
-    options = {"hidden": 5, "activation": "tanh", "batch": "full", "optimizer": optimizer, "rate": rate,
+    options = {"hidden_layer_sizes": 5, "activation": "tanh", "batch_size": "full", "optimizer": optimizer, "learning_rate": rate,
                "weight_decay": 0.01}  # fmt: skip
     start = kind(epochs=1, **options).fit(TRAIN).ranker_  # type: ignore[arg-type]
     after = kind(epochs=1 if optimizer == "adam" else 5, **options).fit(TRAIN).ranker_  # type: ignore[arg-type]
@@ -99,7 +99,7 @@ def test_epochs_are_those_of_autograd(kind: type[NetLearner], loss: Any, optimiz
 
 def _first_weights(kind: type[NetLearner], options: dict[str, Any]) -> NetRanker:
     """The random weights that training starts from: those after an epoch with a rate that moves nothing."""
-    still = {**options, "rate": 1e-30, "weight_decay": 0.0}
+    still = {**options, "learning_rate": 1e-30, "weight_decay": 0.0}
     ranker = kind(epochs=1, **still).fit(TRAIN).ranker_
     assert isinstance(ranker, NetRanker)
     return ranker
@@ -119,7 +119,7 @@ def _first_weights(kind: type[NetLearner], options: dict[str, Any]) -> NetRanker
 def test_a_linear_net_moves_along_the_lambdas(objective: str) -> None:
     rng = np.random.default_rng(0)
     train = TRAIN.with_label("clicks", rng.random(TRAIN.n_docs))
-    options: dict[str, Any] = {"hidden": 0, "optimizer": "sgd", "batch": "full", "rate": 0.01}
+    options: dict[str, Any] = {"hidden_layer_sizes": 0, "optimizer": "sgd", "batch_size": "full", "learning_rate": 0.01}
     before, after = (LambdaRank(objective, epochs=n, **options).fit(train) for n in (1, 2))
     scaled = Scaling.learned(train.X).apply(train.X).astype(np.float64)
     scores = scaled @ weights(before)[:-1] + weights(before)[-1]
@@ -130,7 +130,7 @@ def test_a_linear_net_moves_along_the_lambdas(objective: str) -> None:
 
 def test_schedules_go_by_epochs() -> None:
     scheduled = "Scheduled(Lambda(NDCG), Lambda(MAP, cost=sigmoid), schedule=linear, w0=0, eta=1)"
-    options: dict[str, Any] = {"hidden": 0, "optimizer": "sgd", "batch": "full", "rate": 0.01}
+    options: dict[str, Any] = {"hidden_layer_sizes": 0, "optimizer": "sgd", "batch_size": "full", "learning_rate": 0.01}
     first = LambdaRank("Lambda(NDCG)", epochs=1, **options).fit(TRAIN)
     assert weights(LambdaRank(scheduled, epochs=1, **options).fit(TRAIN)).tolist() == weights(first).tolist()
     scaled = Scaling.learned(TRAIN.X).apply(TRAIN.X).astype(np.float64)
@@ -148,13 +148,15 @@ def test_every_query_is_seen_once_an_epoch(batch: int | str) -> None:
     sizes = rng.integers(1, 9, 30)
     labels = np.concatenate([np.eye(size)[0] for size in sizes])
     data = RankingData.from_arrays(rng.normal(size=(sizes.sum(), 3)), labels, group=sizes)
-    model = RankNet(hidden=2, epochs=3, batch=batch).fit(data)
+    model = RankNet(hidden_layer_sizes=2, epochs=3, batch_size=batch).fit(data)
     assert model.ranker_.training["effective_pairs"] == {"RankNet": [int((sizes - 1).sum())] * 3}
 
 
 def test_effective_pairs_are_those_of_the_measure() -> None:
     counts = {
-        measure: LambdaRank(f"Lambda({measure})", epochs=1, hidden=2).fit(TRAIN).ranker_.training["effective_pairs"]
+        measure: LambdaRank(f"Lambda({measure})", epochs=1, hidden_layer_sizes=2)
+        .fit(TRAIN)
+        .ranker_.training["effective_pairs"]
         for measure in ("NDCG", "NDCG@3", "MRR")
     }
     (every,), (top,), (reciprocal,) = (counts[name][name] for name in ("NDCG", "NDCG@3", "MRR"))
@@ -165,7 +167,7 @@ def test_effective_pairs_are_those_of_the_measure() -> None:
 @pytest.mark.parametrize("kind", [LambdaRank, RankNet, ListNet, ListMLE, RegressionNet])
 @pytest.mark.parametrize("hidden", [0, 10, "8,4"])
 def test_nets_learn(kind: type[NetLearner], hidden: Any) -> None:
-    model = fitted(kind, hidden=hidden, epochs=30, measure="NDCG@5")
+    model = fitted(kind, hidden_layer_sizes=hidden, epochs=30, measure="NDCG@5")
     untrained = NDCG(5).mean(np.random.default_rng(0).random(TEST.n_docs), TEST)
     assert model.score(TEST) > untrained + 0.1
     assert isinstance(model.ranker_, LinearRanker if hidden == 0 else NetRanker)
@@ -173,11 +175,11 @@ def test_nets_learn(kind: type[NetLearner], hidden: Any) -> None:
 
 
 def test_the_best_epoch_is_kept() -> None:
-    model = fitted(epochs=30, rate=0.1)
+    model = fitted(epochs=30, learning_rate=0.1)
     facts = model.ranker_.training
     assert facts["best"] == 1 + int(np.argmax(curve(model))) < facts["grown"] == 30
     assert NDCG(10).mean(model.predict(VALI), VALI) == max(curve(model))
-    shorter = fitted(epochs=facts["best"], rate=0.1)
+    shorter = fitted(epochs=facts["best"], learning_rate=0.1)
     assert weights(shorter).tolist() == weights(model).tolist()
 
 
@@ -187,13 +189,13 @@ def test_without_validation_the_last_epoch_is_kept() -> None:
 
 
 def test_early_stopping() -> None:
-    facts = fitted(epochs=300, rate=0.1, early_stopping=4).ranker_.training
+    facts = fitted(epochs=300, learning_rate=0.1, early_stopping_rounds=4).ranker_.training
     assert facts["grown"] == facts["best"] + 4 < 300
 
 
 def test_validation_chooses_the_rate() -> None:
-    alone = {rate: fitted(rate=rate) for rate in (1e-9, 0.02)}
-    both = fitted(rates="1e-9,0.02")
+    alone = {rate: fitted(learning_rate=rate) for rate in (1e-9, 0.02)}
+    both = fitted(learning_rates="1e-9,0.02")
     assert both.ranker_.training["rates"] == [1e-9] * 6 + [0.02] * 6
     # The second run starts from other random weights than a run of its own.
     assert curve(both)[:6] == curve(alone[1e-9])
@@ -204,8 +206,8 @@ def test_validation_chooses_the_rate() -> None:
 def test_the_papers_schedule() -> None:
     chosen = LambdaRank(optimizer="donmez")._chosen()
     assert chosen["epochs"], chosen["restart"] == (700, 50)
-    assert chosen["rates"] == "1e-07,1e-06,1e-05,0.0001,0.001"
-    model = fitted(optimizer="donmez", rate=0.3, epochs=40, batch=1)
+    assert chosen["learning_rates"] == "1e-07,1e-06,1e-05,0.0001,0.001"
+    model = fitted(optimizer="donmez", learning_rate=0.3, epochs=40, batch_size=1)
     train, rates = curve(model, "train"), np.array(model.ranker_.training["rates"])
     falls = np.flatnonzero(np.diff(train) < 0) + 1
     lower = np.flatnonzero(np.diff(rates) < 0)
@@ -216,7 +218,7 @@ def test_the_papers_schedule() -> None:
 
 def test_weights_are_drawn_anew_when_nothing_moves() -> None:
     # A rate that moves nothing: every start stands still at once.
-    model = fitted(optimizer="sgd", rate=1e-30, restart=3, epochs=11)
+    model = fitted(optimizer="sgd", learning_rate=1e-30, restart=3, epochs=11)
     values = curve(model)
     assert [len(set(values[at : at + 4])) for at in (0, 4)] == [1, 1]
     assert len({values[0], values[4], values[8]}) == 3
@@ -228,7 +230,15 @@ def test_weights_are_drawn_anew_when_nothing_moves() -> None:
 # ---------------------------------------------------------------- rates that explode
 def test_an_exploding_rate_is_said_and_lowered() -> None:
     told: list[Step] = []
-    model = fitted(RegressionNet, optimizer="sgd", rate=1e3, hidden=0, batch="full", epochs=30, callbacks=[told.append])
+    model = fitted(
+        RegressionNet,
+        optimizer="sgd",
+        learning_rate=1e3,
+        hidden_layer_sizes=0,
+        batch_size="full",
+        epochs=30,
+        callbacks=[told.append],
+    )
     facts = model.ranker_.training
     assert facts["notes"][0].startswith("epoch ")
     assert "scores exploded at learning rate 1000: started anew at 100" in facts["notes"][0]
@@ -242,11 +252,13 @@ def test_an_exploding_rate_is_said_and_lowered() -> None:
 def test_labels_out_of_all_proportion() -> None:
     data = TRAIN.with_label("label", TRAIN.label() * 1e30)
     with pytest.raises(TrainingError, match="beyond all bounds even at learning rate"):
-        RegressionNet(optimizer="sgd", rate=1e9, hidden=0, epochs=40).fit(data)
+        RegressionNet(optimizer="sgd", learning_rate=1e9, hidden_layer_sizes=0, epochs=40).fit(data)
 
 
 # ---------------------------------------------------------------- the same result again
-@pytest.mark.parametrize("options", [{}, {"hidden": 0, "batch": "full"}, {"optimizer": "donmez", "rate": 0.01}])
+@pytest.mark.parametrize(
+    "options", [{}, {"hidden_layer_sizes": 0, "batch_size": "full"}, {"optimizer": "donmez", "learning_rate": 0.01}]
+)
 def test_threads_change_nothing(options: dict[str, Any]) -> None:
     results = []
     before = torch.get_num_threads()
@@ -286,8 +298,14 @@ class Stop:
     "options",
     [
         {},
-        {"optimizer": "donmez", "rates": "0.001,0.1", "restart": 2, "early_stopping": 7},
-        {"optimizer": "sgd", "rate": 1e3, "hidden": 0, "kind": RegressionNet, "batch": "full"},
+        {"optimizer": "donmez", "learning_rates": "0.001,0.1", "restart": 2, "early_stopping_rounds": 7},
+        {
+            "optimizer": "sgd",
+            "learning_rate": 1e3,
+            "hidden_layer_sizes": 0,
+            "kind": RegressionNet,
+            "batch_size": "full",
+        },
     ],
 )
 def test_an_interrupted_run_goes_on_to_the_same_model(tmp_path: Path, options: dict[str, Any]) -> None:
@@ -318,8 +336,8 @@ def test_a_state_of_another_run_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "state"
     fitted(checkpoint=path)
     kept = path.read_bytes()
-    with pytest.raises(TrainingError, match=r"belongs to another run \(rate differ\)"):
-        fitted(checkpoint=path, rate=0.5)
+    with pytest.raises(TrainingError, match=r"belongs to another run \(learning_rate differ\)"):
+        fitted(checkpoint=path, learning_rate=0.5)
     with pytest.raises(TrainingError, match=r"belongs to another run \(data differ\)"):
         LambdaRank(**QUICK, checkpoint=path).fit(TEST, valid=VALI)
     assert path.read_bytes() == kept
@@ -329,9 +347,9 @@ def test_a_state_of_another_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_keeps_the_best() -> None:
-    cut = fitted(epochs=1000, rate=0.1, callbacks=[Stop(12)])
+    cut = fitted(epochs=1000, learning_rate=0.1, callbacks=[Stop(12)])
     assert cut.ranker_.training["interrupted"]
-    assert weights(cut).tobytes() == weights(fitted(epochs=12, rate=0.1)).tobytes()
+    assert weights(cut).tobytes() == weights(fitted(epochs=12, learning_rate=0.1)).tobytes()
     with pytest.raises(KeyboardInterrupt):
         fitted(callbacks=[Stop(0)], module=_Interrupting())
 
@@ -380,7 +398,7 @@ def test_a_module_of_ones_own(tmp_path: Path) -> None:
 def test_a_given_module_is_where_training_starts_and_stays_as_it_was() -> None:
     module = torch.nn.Sequential(torch.nn.Linear(6, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1))
     before = {name: value.clone() for name, value in module.state_dict().items()}
-    still = LambdaRank(module=module, epochs=1, rate=1e-30).fit(TRAIN)
+    still = LambdaRank(module=module, epochs=1, learning_rate=1e-30).fit(TRAIN)
     scaled = torch.from_numpy(Scaling.learned(TRAIN.X).apply(TRAIN.X))
     np.testing.assert_allclose(still.predict(TRAIN), module(scaled).detach().numpy()[:, 0], rtol=1e-6)
     LambdaRank(module=module, epochs=3, restart=1).fit(TRAIN, valid=VALI)
@@ -389,7 +407,7 @@ def test_a_given_module_is_where_training_starts_and_stays_as_it_was() -> None:
 
 def test_modules_that_do_not_score() -> None:
     with pytest.raises(ModelError, match=r"the module gives \(480, 2\) for 480 documents"):
-        LambdaRank(module=torch.nn.Linear(6, 2), batch="full").fit(TRAIN)
+        LambdaRank(module=torch.nn.Linear(6, 2), batch_size="full").fit(TRAIN)
     with pytest.raises(TrainingError, match=r"module gives str, expected a torch\.nn\.Module"):
         LambdaRank(module=lambda n_features: "net").fit(TRAIN)
 
@@ -404,7 +422,7 @@ def test_constant_and_missing_features_and_queries_of_one_document() -> None:
     X[:, 1], X[:, 2] = 7.0, np.nan
     data = RankingData.from_arrays(X, labels, group=sizes)
     for hidden in (0, 5):
-        model = LambdaRank(hidden=hidden, epochs=30, batch=4).fit(data, valid=data)
+        model = LambdaRank(hidden_layer_sizes=hidden, epochs=30, batch_size=4).fit(data, valid=data)
         assert model.score(data) > 0.9
         moved = X.copy()
         moved[:, 1:3] = 1e6
@@ -423,21 +441,21 @@ def test_nothing_to_learn(labels: np.ndarray, message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"hidden": -1}, "hidden is -1"),
-        ({"hidden": "8,x"}, "hidden is '8,x'"),
-        ({"hidden": 2.5}, "hidden is 2.5"),
-        ({"activation": "sine"}, "activation is 'sine', expected tanh or relu"),
+        ({"hidden_layer_sizes": -1}, "hidden_layer_sizes is -1"),
+        ({"hidden_layer_sizes": "8,x"}, "hidden_layer_sizes is '8,x'"),
+        ({"hidden_layer_sizes": 2.5}, "hidden_layer_sizes is 2.5"),
+        ({"activation": "sine"}, "activation is 'sine', expected relu or tanh"),
         ({"scaling": "rank"}, "scaling is 'rank', expected standard, log or none"),
         ({"epochs": 0}, "epochs is 0, expected a whole number of 1 or more"),
-        ({"rate": -1.0}, "rate is -1.0, expected positive numbers"),
-        ({"rates": "a,b"}, "rates is 'a,b', expected positive numbers"),
-        ({"rate": 0.1, "rates": "0.1"}, "not both"),
-        ({"batch": 0}, "batch is 0"),
-        ({"batch": "half"}, "batch is 'half', expected a number of queries, query \\(one\\) or full"),
+        ({"learning_rate": -1.0}, "learning_rate is -1.0, expected a positive number"),
+        ({"learning_rates": "a,b"}, "learning_rates is 'a,b', expected positive numbers"),
+        ({"learning_rate": 0.1, "learning_rates": "0.1"}, "not both"),
+        ({"batch_size": 0}, "batch_size is 0"),
+        ({"batch_size": "half"}, "batch_size is 'half', expected a whole number of 1 or more, or full, or query"),
         ({"optimizer": "lbfgs"}, "optimizer is 'lbfgs', expected adam, sgd or donmez"),
         ({"weight_decay": -1}, "weight_decay is -1"),
         ({"restart": -3}, "restart is -3"),
-        ({"early_stopping": 0}, "early_stopping is 0"),
+        ({"early_stopping_rounds": 0}, "early_stopping_rounds is 0"),
         ({"device": "tpu-thing"}, "device is 'tpu-thing', expected auto, cpu or cuda"),
         ({"checkpoint": "state", "checkpoint_every": 0}, "checkpoint_every is 0"),
         ({"objective": "NDGC"}, "there is no measure 'NDGC'"),
@@ -455,7 +473,7 @@ def test_learners_of_one_loss_say_so() -> None:
     with pytest.raises(TrainingError, match="give one of the two"):
         ListMLE("ListMLE(k=4)", k=3).fit(TRAIN)
     with pytest.raises(TrainingError, match="several learning rates need validation data"):
-        LambdaRank(rates=(0.1, 0.2)).fit(TRAIN)
+        LambdaRank(learning_rates=(0.1, 0.2)).fit(TRAIN)
 
 
 def test_cuda_that_is_not_there() -> None:
@@ -466,10 +484,10 @@ def test_cuda_that_is_not_there() -> None:
 
 
 def test_scikit_learn_habits() -> None:
-    model = ListMLE(k=5, hidden="8,4", rate=0.02)
+    model = ListMLE(k=5, hidden_layer_sizes="8,4", learning_rate=0.02)
     copy = clone(model)
     assert copy.get_params() == model.get_params()
-    assert (copy.k, copy.hidden) == (5, "8,4")
+    assert (copy.k, copy.hidden_layer_sizes) == (5, "8,4")
     arrays = LambdaRank(**QUICK).fit(TRAIN.X, TRAIN.label(), qid=TRAIN.query_of_row())
     assert weights(arrays).tolist() == weights(LambdaRank(**QUICK).fit(TRAIN)).tolist()
 
@@ -490,7 +508,7 @@ class NoTorch:
             raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, NoTorch())
 from gradrank.errors import MissingExtraError
-from gradrank.learners.nets import LambdaRank
+from gradrank.learners import LambdaRank
 from gradrank.models.registry import load_ranker
 import numpy as np
 print(load_ranker({str(tmp_path / "net.json")!r}).predict(np.zeros((1, 6))).shape)

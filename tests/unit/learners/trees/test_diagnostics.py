@@ -243,7 +243,7 @@ def test_the_parts_on_grades() -> None:
 def model(**options: object) -> LambdaMART:
     data = make_data(40, n_docs=12, n_features=5, random_state=2, clicks=True)
     valid = make_data(20, n_docs=12, n_features=5, random_state=2, clicks=True, part=1)
-    return LambdaMART(GRADED, trees=12, min_docs=5, n_jobs=1, **options).fit(data, valid=valid)  # type: ignore[arg-type]
+    return LambdaMART(GRADED, n_estimators=12, min_child_samples=5, n_jobs=1, **options).fit(data, valid=valid)  # type: ignore[arg-type]
 
 
 def without_times(found: dict[str, object]) -> dict[str, object]:
@@ -284,7 +284,9 @@ def test_a_run_that_goes_on_records_the_same(tmp_path) -> None:
 def test_objectives_of_all_kinds_are_diagnosed(objective: str) -> None:
     data = make_data(20, n_docs=8, n_features=5, random_state=2)
     found = (
-        LambdaMART(objective, trees=4, min_docs=5, diagnostics=2, n_jobs=1).fit(data).ranker_.training["diagnostics"]
+        LambdaMART(objective, n_estimators=4, min_child_samples=5, diagnostics=2, n_jobs=1)
+        .fit(data)
+        .ranker_.training["diagnostics"]
     )
     assert found["steps"] == [0, 2, 4]
     assert len(found["top_labels"]["0"]) == 3
@@ -294,13 +296,13 @@ def test_objectives_of_all_kinds_are_diagnosed(objective: str) -> None:
 @pytest.mark.parametrize("diagnostics", [0, -1, 2.5, True])
 def test_wrong_numbers(diagnostics: object) -> None:
     data = make_data(5, n_docs=8, n_features=5, random_state=2)
-    with pytest.raises(GradrankError, match=r"every is .*, expected a whole number of 1 or more"):
-        LambdaMART(trees=2, diagnostics=diagnostics).fit(data)
+    with pytest.raises(GradrankError, match=r"diagnostics is .*, expected a whole number of 1 or more"):
+        LambdaMART(n_estimators=2, diagnostics=diagnostics).fit(data)
 
 
 def test_learners_without_gradients_refuse() -> None:
     with pytest.raises(GradrankError, match="no λ-gradients to diagnose"):
-        McRank(trees=2, diagnostics=1).fit(make_data(5, n_docs=8, n_features=5, random_state=2))
+        McRank(n_estimators=2, diagnostics=1).fit(make_data(5, n_docs=8, n_features=5, random_state=2))
 
 
 def test_map_of_high_labels_only() -> None:

@@ -18,7 +18,7 @@ def data_of(part: int = 0) -> RankingData:
 
 
 def learner(objective: str = GRADED, **options: object) -> LambdaMART:
-    return LambdaMART(objective, trees=5, min_docs=5, n_jobs=1, **options)  # type: ignore[arg-type]
+    return LambdaMART(objective, n_estimators=5, min_child_samples=5, n_jobs=1, **options)  # type: ignore[arg-type]
 
 
 class Listener:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from gradrank import LambdaMART, RankingData
 from gradrank.data.artificial import make_data
-from gradrank.learners.trees.grower import TreeGrower, TreeSettings
+from gradrank.learners.trees.grower import TreeGrower
+from gradrank.learners.trees.parameters import TreeParameters
 from gradrank.models.trees.ensemble import TreeEnsemble
 from gradrank.objectives import parse_objective
 
@@ -18,9 +17,12 @@ DATA = make_data(60, n_docs=40, n_features=8, random_state=5)
 
 @pytest.mark.parametrize("split", ["newton", "mse"])
 def test_rounded_gradients_give_the_tree_that_exact_sums_of_them_give(split: str) -> None:
-    settings = TreeSettings(leaves=12, min_docs=5)
     quick, exact = (
-        TreeGrower(DATA, replace(settings, quantized=quantized), split=split, random_state=1, n_jobs=2)  # type: ignore[arg-type]
+        TreeGrower(
+            DATA,
+            TreeParameters(num_leaves=12, min_child_samples=5, quantized=quantized, random_state=1, n_jobs=2),
+            split=split,
+        )
         for quantized in (True, False)
     )
     bound = parse_objective("NDCG@10").bind(DATA)
@@ -35,9 +37,11 @@ def test_rounded_gradients_give_the_tree_that_exact_sums_of_them_give(split: str
         np.testing.assert_allclose(tree.threshold, same.threshold)
 
 
-@pytest.mark.parametrize("options", [{"features": 0.5}, {"monotone": (1,) + (0,) * 7}, {"quantized": False}])
+@pytest.mark.parametrize(
+    "options", [{"colsample_bytree": 0.5}, {"monotone_constraints": (1,) + (0,) * 7}, {"quantized": False}]
+)
 def test_where_lightgbm_cannot_sum_rounded_gradients_they_are_exact(options: dict[str, object]) -> None:
-    grower = TreeGrower(DATA, TreeSettings(**options), split="newton", random_state=1, n_jobs=1)  # type: ignore[arg-type]
+    grower = TreeGrower(DATA, TreeParameters(**options, random_state=1, n_jobs=1), split="newton")  # type: ignore[arg-type]
     gradients = parse_objective("NDCG@10").bind(DATA).gradients(np.arange(DATA.n_docs, dtype=np.float64))
     grower.grow(gradients.lambdas, gradients.rhos, 0)
     assert grower._gradients is not None
@@ -53,7 +57,7 @@ def test_whether_a_value_is_there_can_be_all_that_matters() -> None:
     X = rng.normal(size=(600, 2))
     X[labels == 0, 1] = np.nan
     data = RankingData.from_arrays(X, labels, group=np.full(60, 10))
-    ranker = LambdaMART("NDCG@10", trees=3, min_docs=5).fit(data).ranker_
+    ranker = LambdaMART("NDCG@10", n_estimators=3, min_child_samples=5).fit(data).ranker_
     assert isinstance(ranker, TreeEnsemble)
     scores = ranker.predict(data)
     assert scores[labels == 1].min() > scores[labels == 0].max()
@@ -66,7 +70,7 @@ def test_rounded_gradients_give_the_same_tree_by_rows_and_by_columns_on_any_numb
     ways = [({"force_row_wise": row, "force_col_wise": not row}, n_jobs) for row in (True, False) for n_jobs in (1, 2)]
     big = make_data(120, n_docs=60, n_features=80, random_state=1)  # large enough for two threads
     growers = [
-        TreeGrower(big, TreeSettings(leaves=31, extra=extra), split="newton", random_state=1, n_jobs=n_jobs)
+        TreeGrower(big, TreeParameters(num_leaves=31, lightgbm=extra, random_state=1, n_jobs=n_jobs), split="newton")
         for extra, n_jobs in ways
     ]
     gradients = parse_objective("NDCG@10").bind(big).gradients(np.random.default_rng(0).normal(size=big.n_docs))

@@ -39,17 +39,25 @@ def test_leaf_values_are_sums_over_the_documents_of_a_leaf(random_state: int, n_
 
 def _training_value(step: str, rate: float = 1.0, **more: object) -> tuple[float, LambdaMART]:
     model = LambdaMART(
-        "Lambda(NDCG@5)", trees=2, leaves=5, rate=rate, min_docs=5, step=step, queries=1.0, train_measure=True, **more
+        "Lambda(NDCG@5)",
+        n_estimators=2,
+        num_leaves=5,
+        learning_rate=rate,
+        min_child_samples=5,
+        step=step,
+        subsample=1.0,
+        train_measure=True,
+        **more,
     ).fit(TRAIN)
-    return model.boosted_.curves["train"]["NDCG@5"][-1], model
+    return model.record_.curves["train"]["NDCG@5"][-1], model
 
 
 def test_optimal_step_is_the_best_weight_of_the_tree() -> None:
     value, model = _training_value("optimal")
-    first, second = (tree for (tree,) in model.boosted_.steps)
+    first, second = (tree for (tree,) in model.trees_)
     before, tree = (TreeEnsemble([tree], TRAIN.feature_names).predict(TRAIN) for tree in (first, second))
     # The tree has its weight already: other weights are relative to it, within those allowed.
-    newton = _training_value("newton")[1].boosted_.steps[1][0]
+    newton = _training_value("newton")[1].trees_[1][0]
     weight = float(np.max(np.abs(second.leaf_value)) / np.max(np.abs(newton.leaf_value)))
     np.testing.assert_allclose(second.leaf_value, weight * newton.leaf_value)
     for other in np.geomspace(0.1, 100.0, 200):
@@ -63,7 +71,7 @@ def test_optimal_leaf_step_is_not_worse_than_newton() -> None:
 
 def test_the_first_tree_keeps_its_scale() -> None:
     # All weights of the first tree give the same order.
-    trees = [_training_value(step)[1].boosted_.steps[0][0] for step in ("newton", "optimal")]
+    trees = [_training_value(step)[1].trees_[0][0] for step in ("newton", "optimal")]
     np.testing.assert_array_equal(trees[0].leaf_value, trees[1].leaf_value)
 
 
@@ -71,16 +79,16 @@ def test_the_first_tree_keeps_its_scale() -> None:
 def test_shrinkage_and_sampled_queries(step: str) -> None:
     _, model = _training_value(step, rate=0.25)
     _, whole = _training_value(step)
-    np.testing.assert_allclose(model.boosted_.steps[0][0].leaf_value, 0.25 * whole.boosted_.steps[0][0].leaf_value)
-    sampled = LambdaMART("NDCG@5", trees=3, queries=0.3, step=step, min_docs=5, random_state=2)
+    np.testing.assert_allclose(model.trees_[0][0].leaf_value, 0.25 * whole.trees_[0][0].leaf_value)
+    sampled = LambdaMART("NDCG@5", n_estimators=3, subsample=0.3, step=step, min_child_samples=5, random_state=2)
     np.testing.assert_array_equal(sampled.fit(TRAIN).predict(TRAIN), sampled.fit(TRAIN).predict(TRAIN))
 
 
 def test_optimal_step_for_objectives_without_curvature_or_measure() -> None:
     mixed = "Lambda(NDCG@5, cost=sigmoid)"
-    assert LambdaMART(mixed, trees=2, step="optimal", min_docs=5).fit(TRAIN).ranker_.n_features == 6
-    assert MART(trees=2, step="optimal", min_docs=5).fit(TRAIN).ranker_.n_features == 6
-    with pytest.raises(TrainingError, match="one tree a step only"):
-        McRank(trees=2, step="optimal", min_docs=5).fit(TRAIN)
-    with pytest.raises(TrainingError, match="expected one of newton, gradient, optimal, optimal-leaf"):
-        LambdaMART(step="best", trees=2).fit(TRAIN)
+    assert LambdaMART(mixed, n_estimators=2, step="optimal", min_child_samples=5).fit(TRAIN).ranker_.n_features == 6
+    assert MART(n_estimators=2, step="optimal", min_child_samples=5).fit(TRAIN).ranker_.n_features == 6
+    with pytest.raises(TrainingError, match="one tree per step only"):
+        McRank(n_estimators=2, step="optimal", min_child_samples=5).fit(TRAIN)
+    with pytest.raises(TrainingError, match="expected auto, newton, gradient, optimal or optimal-leaf"):
+        LambdaMART(step="best", n_estimators=2).fit(TRAIN)

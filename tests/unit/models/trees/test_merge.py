@@ -17,7 +17,10 @@ DATA = make_data(30, n_docs=12, n_features=6, random_state=4)
 
 @pytest.fixture(scope="module")
 def parts() -> list[TreeEnsemble]:
-    learners = (LambdaMART(trees=8, leaves=6, min_docs=3), MART(trees=5, leaves=4, min_docs=3))
+    learners = (
+        LambdaMART(n_estimators=8, num_leaves=6, min_child_samples=3),
+        MART(n_estimators=5, num_leaves=4, min_child_samples=3),
+    )
     found = [learner.fit(DATA).ranker_ for learner in learners]
     assert all(isinstance(ranker, TreeEnsemble) for ranker in found)
     return found

@@ -1,27 +1,29 @@
-"""Training as it is seen on standard error: how far it is, and Ctrl-C."""
+"""How far a training is: a bar in terminals and notebooks, else a line for every tenth of the steps."""
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import typer
-
 if TYPE_CHECKING:
-    from gradrank.learners.trees.boosting import Step
+    from gradrank.learners.base.loop import Step
     from gradrank.objectives.tiers import PairFacts
 
 _LINES = 10
-_STDERR = 2
-EXIT_INTERRUPTED = 130
 
 
 class Progress:
-    """Called after each step: a bar on a terminal, else a line for every tenth of the steps."""
+    """Called after each step: a bar in a terminal or notebook, else a line for every tenth of the steps.
+
+    Parameters
+    ----------
+    quiet
+        Show nothing.
+    unit
+        What a step is called.
+    """
 
     def __init__(self, quiet: bool, unit: str = "tree") -> None:
         self._quiet = quiet
@@ -32,8 +34,12 @@ class Progress:
         self._first: Step | None = None
 
     def __enter__(self) -> Self:
-        if not self._quiet and sys.stderr.isatty():
-            from rich.console import Console
+        if self._quiet:
+            return self
+        from rich.console import Console
+
+        console = Console(stderr=True)
+        if sys.stderr.isatty() or console.is_jupyter:
             from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
             from rich.progress import Progress as Bar
 
@@ -44,7 +50,7 @@ class Progress:
                 TimeElapsedColumn(),
                 TextColumn("left"),
                 TimeRemainingColumn(),
-                console=Console(stderr=True),
+                console=console,
                 transient=True,
             )
             # No total before the first step: it shows a bar at work while kernels are compiled and data is binned.
@@ -89,7 +95,7 @@ class Progress:
         if self._bar is not None:
             self._bar.console.print(f"gradrank: {text}", markup=False, highlight=False)
         else:
-            typer.echo(f"gradrank: {text}", err=True)
+            sys.stderr.write(f"gradrank: {text}\n")
 
     def _described(self, step: Step, values: str) -> str:
         if not values or step.best == step.number:
@@ -117,39 +123,3 @@ def shown_values(step: Step) -> str:
     if not sets:
         return ""
     return ", ".join(f"{measure} {value:.4f}" for measure, value in step.values[sets[0]].items())
-
-
-class Interruption:
-    """Ctrl-C once: training stops after the step at work, and its best model is kept; twice: the command ends."""
-
-    def __init__(self, unit: str = "tree") -> None:
-        self._unit = unit
-        self._asked = False
-        self._before: Any = None
-
-    def __enter__(self) -> Self:
-        try:
-            self._before = signal.signal(signal.SIGINT, self._ask)
-        except ValueError:
-            # Only the main thread may; elsewhere nobody presses Ctrl-C.
-            self._before = None
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-
-    def _ask(self, _number: int, _frame: Any) -> None:
-        if self._asked:
-            # Not KeyboardInterrupt, which training takes for the wish to keep what it has.
-            raise SystemExit(EXIT_INTERRUPTED)
-        self._asked = True
-        # Straight to the stream: the signal may have come in the middle of a buffered write.
-        os.write(_STDERR, f"\ngradrank: stopping after this {self._unit}; press Ctrl-C again to end at once\n".encode())
-
-    def __call__(self, _step: Step) -> None:
-        """After each step: stop here if asked to."""
-        if self._asked:
-            raise KeyboardInterrupt

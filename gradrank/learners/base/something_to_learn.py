@@ -1,0 +1,45 @@
+"""Whether training data has anything to teach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.errors import TrainingError
+from gradrank.learners.base.loop import Callback
+from gradrank.measures import Measure
+from gradrank.objectives import BoundObjective, Objective
+from gradrank.objectives.tiers import PairFacts, pair_facts
+
+
+def check_orderable(train: RankingData, source: str | None) -> None:
+    """Training data whose queries have one label each has nothing to teach."""
+    labels = train.label(source)
+    if np.isnan(labels).all():
+        raise TrainingError("no document of the training data is judged")
+    highest = np.fmax.reduceat(labels, train.indptr[:-1])
+    if not (highest > np.fmin.reduceat(labels, train.indptr[:-1])).any():
+        raise TrainingError("every query of the training data has one label only: there is nothing to order")
+
+
+def check_labels(train: RankingData, objective: Objective) -> None:
+    """The labels that an objective of one measure reads have something to order."""
+    measure = objective.measure
+    if isinstance(measure, Measure):
+        check_orderable(train, measure.label or measure.default_source)
+
+
+def announced_pairs(bound: BoundObjective, train: RankingData, callbacks: Sequence[Callback]) -> tuple[PairFacts, ...]:
+    """The pairs of each label source, told to the callbacks that ask for them; none at all is an error."""
+    pairs = tuple(pair_facts(bound, train))
+    if pairs and not any(fact.pairs for fact in pairs if fact.weight > 0):
+        raise TrainingError(
+            f"there is nothing to order in the training data: {pairs[0].sentence()}"
+            + "".join(f"; {fact.sentence()}" for fact in pairs[1:])
+        )
+    for callback in callbacks:
+        if hasattr(callback, "begin"):
+            callback.begin(pairs)
+    return pairs

@@ -1,0 +1,103 @@
+"""Parameters of boosted trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gradrank.learners.base.common_parameters import (
+    CheckpointParameters,
+    ChoosingParameters,
+    CommonParameters,
+    ObjectiveParameters,
+    SeedParameters,
+)
+from gradrank.learners.base.parameters import parameter
+
+if TYPE_CHECKING:
+    from gradrank.learners.trees.diagnostics import Diagnostics
+    from gradrank.models.ranker import Ranker
+
+SPLIT_RULES = ("mse", "newton")
+STEP_RULES = ("newton", "gradient", "optimal", "optimal-leaf")
+
+
+class TreeParameters(ObjectiveParameters, ChoosingParameters, SeedParameters, CheckpointParameters, CommonParameters):
+    """How boosted trees are grown."""
+
+    family: ClassVar[str] = "trees"
+
+    n_estimators: int = parameter(
+        default=300, low=1, flags=("--trees",), metavar="N",
+        help="Most trees to grow; with validation data the model keeps as many as are best.",
+    )  # fmt: skip
+    num_leaves: int = parameter(
+        default=15, low=2, high=131_072, flags=("--leaves",), metavar="N", help="Most leaves of a tree."
+    )
+    learning_rate: float = parameter(
+        default=0.05, above=0, flags=("--rate",), metavar="R", help="Shrinkage: the factor of every leaf value."
+    )
+    min_child_samples: int | None = parameter(
+        default=None, low=1, flags=("--min-docs",), metavar="N",
+        help="Fewest documents in a leaf; None is 20, and fewer where the data has less than 1,200 documents.",
+    )  # fmt: skip
+    split: str = parameter(
+        default="auto", choices=("auto", *SPLIT_RULES), metavar="RULE",
+        help="Search splits by least squares on the λ's (mse, the papers) or by Newton gain (newton, LightGBM and "
+        "XGBoost); auto is newton where the objective has a usable second derivative.",
+    )  # fmt: skip
+    step: str = parameter(
+        default="auto", choices=("auto", *STEP_RULES), metavar="RULE",
+        help="Leaf values by Newton's step (newton) or the mean λ (gradient); optimal and optimal-leaf multiply them "
+        "by the exact best weights on the training data, one for the tree or one for each leaf.",
+    )  # fmt: skip
+    max_depth: int | None = parameter(
+        default=None, low=1, also=(-1, 0), metavar="N", help="Deepest a tree may be; None, 0 or −1 is no limit."
+    )
+    max_bin: int = parameter(
+        default=255, low=2, high=65_535, flags=("--bins",), metavar="N", help="Most bins that a feature is cut into."
+    )
+    reg_lambda: float = parameter(
+        default=0.0,
+        low=0,
+        flags=("--l2",),
+        metavar="R",
+        help="Added to the denominator of leaf values and split gains.",
+    )
+    min_child_weight: float = parameter(
+        default=1e-3, low=0, metavar="R", help="Least sum of second derivatives in a leaf (split rule newton)."
+    )
+    colsample_bytree: float = parameter(
+        default=1.0, above=0, high=1, metavar="SHARE", help="Share of the features that each tree may use."
+    )
+    subsample: float = parameter(
+        default=0.7, above=0, high=1, metavar="SHARE",
+        help="Share of the queries that each tree sees; whole queries, not rows. 1 is the papers' form.",
+    )  # fmt: skip
+    monotone_constraints: Sequence[int] | Mapping[str, int] | None = parameter(
+        default=None, repeated=True, flags=("--monotone",), metavar="FEATURE=SIGN",
+        help="For each feature −1, 0 or 1, or by name: scores may only fall, do anything, or only rise with it.",
+    )  # fmt: skip
+    categorical_feature: Sequence[int | str] = parameter(
+        default=(), repeated=True, flags=("--categorical",), metavar="FEATURE",
+        help="Features that hold categories: names, or numbers from 0.",
+    )  # fmt: skip
+    quantized: bool = parameter(
+        default=True,
+        help="Search splits on gradients rounded at random to 126 levels, which is faster; leaf values are exact "
+        "anyway. Not used with colsample_bytree below 1 or monotone_constraints, where LightGBM cannot.",
+    )
+    base: Ranker | str | None = parameter(
+        default=None, metavar="MODEL",
+        help="Start from the scores of a ranker, of a model file, or of a feature, given by its name.",
+    )  # fmt: skip
+    warm_start: bool = parameter(
+        default=False, command_line=False, help="Go on from the trees of the last fit instead of starting anew."
+    )
+    diagnostics: int | Diagnostics | None = parameter(
+        default=None, low=1, metavar="N",
+        help="Record every so many trees how λ's and ranks change, for gradrank diagnose.",
+    )  # fmt: skip
+    lightgbm: Mapping[str, Any] | None = parameter(
+        default=None, repeated=True, metavar="KEY=VALUE", help="Further parameters of LightGBM's tree growing."
+    )
