@@ -1,0 +1,173 @@
+"""What all learners share: data in any order, names that match, words where a number would be misleading."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+
+from gradrank.data import RankingData
+from gradrank.data.artificial import make_splits
+from gradrank.errors import GradrankWarning, NotConvergedWarning, TrainingError
+from gradrank.evaluation import evaluate
+from gradrank.learners import MART, LambdaMART, LambdaRank, LambdaSMART, McRank, RankBoost, RankSVM
+from gradrank.learners.base.estimator import RankingEstimator
+from gradrank.measures import MAP, NDCG
+from gradrank.models.feature import FeatureRanker
+
+SPLITS = make_splits(50, n_docs=14, n_features=6, random_state=2)
+TRAIN, VALI, TEST = SPLITS["train"], SPLITS["vali"], SPLITS["test"]
+SMALL = {"n_estimators": 15, "learning_rate": 0.2, "num_leaves": 6}
+
+
+def frame_of(data: RankingData, order: np.ndarray | None = None) -> pd.DataFrame:
+    frame = pd.DataFrame(data.X, columns=list(data.feature_names))
+    frame.insert(0, "qid", data.query_of_row())
+    return frame if order is None else frame.iloc[order]
+
+
+def shuffled(data: RankingData, random_state: int = 0) -> np.ndarray:
+    return np.random.default_rng(random_state).permutation(data.n_docs)
+
+
+# ---------------------------------------------------------------- the order of rows
+def test_scores_stand_in_the_order_of_the_rows_given() -> None:
+    model = LambdaMART(**SMALL).fit(TRAIN)
+    order = shuffled(TEST)
+    mixed = RankingData.from_arrays(TEST.X[order], TEST.label()[order], qid=TEST.query_of_row()[order])
+    assert mixed.rows is not None
+    expected = model.predict(TEST.X)[order]
+    for given in (mixed, frame_of(TEST, order), TEST.X[order]):
+        np.testing.assert_array_equal(model.predict(given), expected)
+        np.testing.assert_array_equal(model.ranker_.predict(given), expected)
+    truth = NDCG(10).mean(model.predict(TEST), TEST)
+    assert truth > 0.8
+    for system in (model, model.ranker_, expected):
+        assert evaluate(mixed, {"m": system}, [NDCG(10)]).means()["m"]["NDCG@10"] == pytest.approx(truth, abs=1e-12)
+    assert NDCG(10).mean(expected, mixed) == pytest.approx(truth, abs=1e-12)
+    assert model.score(mixed) == pytest.approx(truth, abs=1e-12)
+
+
+def test_shuffled_rows_train_the_same_ranker_up_to_the_order_of_queries() -> None:
+    order = shuffled(TRAIN)
+    whole = {**SMALL, "subsample": 1.0, "quantized": False}
+    plain = LambdaMART(**whole).fit(TRAIN)
+    mixed = LambdaMART(**whole).fit(TRAIN.X[order], TRAIN.label()[order], qid=TRAIN.query_of_row()[order])
+    assert mixed.score(TEST) == pytest.approx(plain.score(TEST), abs=0.02)
+
+
+# ---------------------------------------------------------------- features by name
+def test_validation_features_are_found_by_name() -> None:
+    frames = {name: frame_of(data) for name, data in SPLITS.items()}
+    backwards = frames["vali"][list(frames["vali"].columns)[::-1]]
+    expected = LambdaMART(**SMALL).fit(frames["train"], TRAIN.label(), valid=(frames["vali"], VALI.label()))
+    found = LambdaMART(**SMALL).fit(frames["train"], TRAIN.label(), valid=(backwards, VALI.label()))
+    assert found.record_.curves == expected.record_.curves
+    assert found.record_.best == expected.record_.best
+    renamed = backwards.rename(columns={"f3": "price"})
+    with pytest.raises(TrainingError, match=r"valid does not fit the training data: .*'f3'"):
+        LambdaMART(**SMALL).fit(frames["train"], TRAIN.label(), valid=(renamed, VALI.label()))
+
+
+def test_names_and_numbers_of_features_are_remembered() -> None:
+    model = RankSVM().fit(frame_of(TRAIN), TRAIN.label())
+    assert list(model.feature_names_in_) == ["f1", "f2", "f3", "f4", "f5", "f6"]
+    assert model.n_features_in_ == 6
+    model.fit(TRAIN.X, TRAIN.label(), qid=TRAIN.query_of_row())
+    assert not hasattr(model, "feature_names_in_")
+
+
+# ---------------------------------------------------------------- validation data as peers take it
+def test_eval_set_is_validation_data() -> None:
+    expected = LambdaMART(**SMALL).fit(TRAIN, valid={"valid": VALI, "valid2": TEST})
+    found = LambdaMART(**SMALL).fit(
+        TRAIN.X, TRAIN.label(), qid=TRAIN.query_of_row(),
+        eval_set=[(VALI.X, VALI.label()), (TEST.X, TEST.label())],
+        eval_qid=[VALI.query_of_row(), TEST.query_of_row()],
+    )  # fmt: skip
+    assert found.record_.curves == expected.record_.curves
+    assert LambdaMART(**SMALL).fit(TRAIN, eval_set=[VALI]).record_.best == expected.record_.best
+    with pytest.raises(TrainingError, match="eval_qid has 1 lists of query ids for the 2 sets"):
+        LambdaMART().fit(TRAIN, eval_set=[(VALI.X, VALI.label())] * 2, eval_qid=[VALI.query_of_row()])
+    with pytest.raises(TrainingError, match="given twice"):
+        LambdaMART().fit(TRAIN, valid=VALI, eval_set=[VALI])
+
+
+# ---------------------------------------------------------------- score
+@pytest.mark.parametrize("objective", ["NDCG@10", "MAP", "Lambda(MRR)", "Regression"])
+def test_score_does_not_depend_on_the_objective(objective: str) -> None:
+    model = LambdaMART(objective, **SMALL).fit(TRAIN)
+    assert model.score(TEST) == NDCG(10).mean(model.predict(TEST), TEST)
+    assert model.set_params(measure="MAP").score(TEST) == MAP().mean(model.predict(TEST), TEST)
+
+
+def test_scores_can_be_weighted() -> None:
+    model = RankSVM().fit(TRAIN)
+    values = NDCG(10).values(model.predict(TEST), TEST)
+    weight = np.arange(TEST.n_queries, dtype=float)
+    assert model.score(TEST, sample_weight=weight) == pytest.approx(np.average(values, weights=weight))
+
+
+# ---------------------------------------------------------------- what must not pass in silence
+def test_a_constant_model_is_told() -> None:
+    data = make_splits(2, n_docs=13, n_features=3, random_state=1)["train"]
+    assert data.n_docs == 26
+    with pytest.warns(GradrankWarning, match=r"same score: no split leaves 20 documents on both sides of 26"):
+        LambdaMART(n_estimators=5, min_child_samples=20).fit(data)
+    scores = LambdaMART(n_estimators=20).fit(data).predict(data)  # the default follows the data's size
+    assert len(np.unique(scores)) > 5
+    assert NDCG(10).mean(scores, data) > 0.9
+
+
+@pytest.mark.filterwarnings("always::gradrank.errors.NotConvergedWarning")
+@pytest.mark.parametrize("learner", [LambdaMART(n_estimators=3), LambdaRank(epochs=3), RankBoost(n_estimators=2)])
+def test_a_best_model_that_is_the_last_one_is_told(learner: RankingEstimator) -> None:
+    with pytest.warns(NotConvergedWarning, match=rf"best model is the last of .* more {learner.unit}s"):
+        learner.fit(TRAIN, valid=VALI)
+    assert learner.record_.best == learner.record_.steps
+
+
+def test_early_stopping_without_validation_data_is_told() -> None:
+    with pytest.warns(GradrankWarning, match="early_stopping_rounds needs validation data"):
+        MART(n_estimators=3, early_stopping_rounds=2).fit(TRAIN)
+
+
+# ---------------------------------------------------------------- bases
+def test_a_base_may_be_a_ranker_a_file_or_a_feature(tmp_path: Path) -> None:
+    first = MART(n_estimators=5).fit(TRAIN).ranker_
+    path = tmp_path / "model.txt"
+    first.save(path)
+    expected = LambdaSMART(base=first, **SMALL).fit(TRAIN).predict(TEST)
+    np.testing.assert_array_equal(LambdaSMART(base=str(path), **SMALL).fit(TRAIN).predict(TEST), expected)
+    by_feature = LambdaSMART(base="f2", **SMALL).fit(TRAIN).predict(TEST)
+    np.testing.assert_array_equal(LambdaSMART(base=FeatureRanker("f2"), **SMALL).fit(TRAIN).predict(TEST), by_feature)
+    with pytest.raises(TrainingError, match="base is 'model.text': there is no such model file, and the data has no"):
+        LambdaSMART(base="model.text").fit(TRAIN)
+
+
+# ---------------------------------------------------------------- importances and pickles
+def test_importances_are_shares_and_find_the_feature_that_matters() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    data = RankingData.from_arrays(X, (X[:, 2] > 0).astype(int), qid=np.arange(600) // 10)
+    for learner in (LambdaMART(**SMALL), McRank(n_estimators=5), RankSVM(), RankBoost(n_estimators=20)):
+        shares = learner.fit(data).feature_importances_
+        assert shares.shape == (4,)
+        assert shares.sum() == pytest.approx(1.0)
+        assert shares[2] > 0.8, type(learner).__name__
+    net = LambdaRank(epochs=1).fit(data)
+    assert not hasattr(net, "feature_importances_")
+
+
+@pytest.mark.parametrize("learner", [LambdaMART(**SMALL), LambdaRank(epochs=2), RankSVM(), RankBoost(n_estimators=5)])
+def test_fitted_learners_survive_pickle_and_joblib(learner: RankingEstimator, tmp_path: Path) -> None:
+    expected = learner.fit(TRAIN, valid=VALI).predict(TEST)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(learner)).predict(TEST), expected)
+    joblib.dump(learner, tmp_path / "learner")
+    again = joblib.load(tmp_path / "learner")
+    np.testing.assert_array_equal(again.predict(TEST), expected)
+    assert again.record_.curves == learner.record_.curves
