@@ -5,6 +5,7 @@ A hook of MkDocs; the pages exist only in the built site, so they cannot lag beh
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
@@ -14,6 +15,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+from gradrank.learners.algorithms import ALGORITHMS, algorithm
 from gradrank.measures import CONVENTIONS, REGISTRY, Graded, Measure
 
 # Parameters that every measure has; shown once.
@@ -59,6 +61,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "getting-started.md", tour_page()
     yield "reference/measures.md", measures_page()
     yield "reference/conventions.md", conventions_page()
+    yield "reference/learners.md", learners_page()
     yield "reference/cli.md", command_line_page()
     for room in rooms():
         yield f"reference/python/{room}.md", python_page(room)
@@ -77,6 +80,35 @@ def tour_page() -> str:
         "# Getting started\n\nInstall with `pip install .` from a clone, or `pip install '.[all]'`.\n"
         + tour.replace("<!-- run -->\n", "")
     )
+
+
+# ---------------------------------------------------------------------- learners
+def learners_page() -> str:
+    """Definition and parameters of every learner, from their declarations."""
+    lines = [
+        "# Learners",
+        "",
+        "Each learner with its parameters: for Python, for `gradrank train --algorithm NAME`, and for config files, whose",
+        "keys are the options' names.",
+    ]
+    for name in ALGORITHMS:
+        kind = algorithm(name)
+        text = inspect.getdoc(kind) or ""
+        lines += [
+            "",
+            f"## {kind.__name__}",
+            "",
+            f"`--algorithm {name}`",
+            "",
+            text.split("\nParameters\n---")[0].strip(),
+        ]
+        lines += ["", "| parameter | default | values | option |", "|---|---|---|---|"]
+        for item in kind.declared.values():
+            option = ", ".join(f"`{flag}`" for flag in item.option_names) if item.command_line else ""
+            values = item.expected if item.kind != "free" else f"`{item.annotation}`"
+            cells = (f"`{item.name}`: {item.help}", f"`{item.default!r}`", values, option)
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
 
 
 # ---------------------------------------------------------------------- measures
