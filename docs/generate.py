@@ -88,8 +88,8 @@ def learners_page() -> str:
     lines = [
         "# Learners",
         "",
-        "Each learner with its parameters: for Python, for `gradrank train --algorithm NAME`, and for config files, whose",
-        "keys are the options' names.",
+        "Each learner with its parameters: for Python, for `gradrank train --algorithm NAME`, and for config files,",
+        "whose keys are the options' names.",
     ]
     for name in ALGORITHMS:
         kind = algorithm(name)
