@@ -134,7 +134,8 @@ def study_pairs(
     >>> from gradrank.data.artificial import make_splits
     >>> data = make_splits(30, n_docs=10, n_features=5, random_state=1)
     >>> studies = study_pairs(data["train"], data["vali"], data["test"], [10, 30],
-    ...                       {"NDCG": "Lambda(NDCG)", "MRR": "Lambda(MRR)"}, parameters={"n_estimators": 5, "min_child_samples": 5})
+    ...                       {"NDCG": "Lambda(NDCG)", "MRR": "Lambda(MRR)"},
+    ...                       parameters={"n_estimators": 5, "min_child_samples": 5})
     >>> pairs_table(studies, "MRR").columns[2].name
     'effective pairs'
     """
