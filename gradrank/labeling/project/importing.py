@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gradrank.errors import DataError
-from gradrank.labeling.project.sources import Fault, Row, read_records, read_text, read_topics
+from gradrank.labeling.project.source_files import Fault, Row, read_records, read_text, read_topics
 from gradrank.labeling.project.store import Store, note
 
 _QUERY_ID = ("qid", "query_id", "id", "_id", "number", "topic")
@@ -227,8 +227,7 @@ def _read_qrels(path: Path, found: Import) -> None:
 
 
 def _fault_of(error: DataError, path: Path) -> Fault:
-    where = f"{path}: " if error.line is None else f"{path}:{error.line}: "
-    return Fault(path, error.line, str(error).removeprefix(where))
+    return Fault(path, error.line, error.message)
 
 
 def _lines_of(path: Path) -> dict[tuple[str, str], int]:

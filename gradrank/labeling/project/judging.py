@@ -18,8 +18,8 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 from gradrank.errors import DataError, StaleJudgment
-from gradrank.labeling.analysis.timing import KINDS, active_seconds, idle_limit
 from gradrank.labeling.judgments import Judgment, Verdict
+from gradrank.labeling.project.active_time import KINDS, active_seconds, idle_limit
 from gradrank.labeling.project.store import Store
 from gradrank.labeling.strategies import Pair, State, strategy
 

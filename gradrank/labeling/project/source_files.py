@@ -122,7 +122,7 @@ def read_text(path: Path, faults: list[Fault]) -> str | None:
     try:
         content = read_bytes(path).tobytes()
     except DataError as error:
-        faults.append(Fault(path, None, str(error).removeprefix(f"{path}: ")))
+        faults.append(Fault(path, error.line, error.message))
         return None
     try:
         return content.decode("utf-8-sig")
