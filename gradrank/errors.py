@@ -90,5 +90,9 @@ class GradrankWarning(UserWarning):
     """
 
 
+class FewQueriesWarning(GradrankWarning):
+    """A decision rests on so few queries that it means little; says what difference could be seen at all."""
+
+
 class NotConvergedWarning(GradrankWarning):
     """Training ended while the validation measure was still rising: more steps are likely to help."""

@@ -17,6 +17,7 @@ from gradrank.experiments.result import Result
 from gradrank.experiments.seeds import over_seeds
 from gradrank.experiments.settings import Scale, Splits
 from gradrank.runtime.files import replacing
+from gradrank.runtime.warned import warnings_told
 
 Data = Splits | Sequence[Fold]
 
@@ -104,7 +105,8 @@ def write(result: Result, folder: Path) -> None:
 def _run_once(name: str, scale: Scale, data: Data | None, how: Run) -> Result:
     made = recipe(name)
     used = scale.artificial_data() if data is None else data
-    tables, notes = made.function(scale, used, how)
+    with warnings_told(how.say):
+        tables, notes = made.function(scale, used, how)
     settings = {key: value for key, value in scale.values().items() if key != "n_jobs"}
     if data is not None:
         settings = {key: value for key, value in settings.items() if key not in scale.of_data()}
