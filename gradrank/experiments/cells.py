@@ -1,4 +1,4 @@
-"""Cells of an experiment: trainings that do not depend on each other, run side by side and kept when done."""
+"""Cells of an experiment: independent trainings that run side by side and are kept on disk when done."""
 
 from __future__ import annotations
 
@@ -51,9 +51,20 @@ def run_cells(
     jobs: int = 1,
     say: Callable[[str], None] | None = None,
 ) -> dict[Cell, Values]:
-    """The outcome of each cell: read from ``out`` if it is there, else trained, in up to ``jobs`` processes.
+    """Train all cells that are not done yet, and give the values per query of all.
 
-    Finished cells are written to ``out`` at once, so a run that was stopped goes on where it was.
+    Parameters
+    ----------
+    cells
+        what to train
+    truths
+        the folds under each kind of labels, by the name that cells have for it
+    out
+        folder in which finished cells are kept, each as soon as it is done, so that a stopped run goes on where it was
+    jobs
+        number of processes
+    say
+        called with a line after each cell
     """
     told = say or (lambda _: None)
     data = {(truth, number): _fingerprint(fold) for truth, folds in truths.items() for number, fold in enumerate(folds)}

@@ -1,4 +1,4 @@
-"""Work in several processes."""
+"""Calling a function many times, in several processes at once."""
 
 from __future__ import annotations
 

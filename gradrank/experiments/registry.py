@@ -1,4 +1,4 @@
-"""The recipes by name."""
+"""All recipes by name."""
 
 from __future__ import annotations
 

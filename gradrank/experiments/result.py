@@ -1,4 +1,4 @@
-"""What an experiment gives."""
+"""The result of an experiment: tables, sentences about them, and all settings."""
 
 from __future__ import annotations
 

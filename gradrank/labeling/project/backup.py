@@ -1,4 +1,4 @@
-"""Copies of a project while it is in use, and the way back."""
+"""Backups: copying a project while it is in use, and restoring a copy."""
 
 from __future__ import annotations
 

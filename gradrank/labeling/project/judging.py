@@ -1,4 +1,4 @@
-"""Where assessors work: the open question of an assignment, and votes on it.
+"""Judging: the open question of an assignment, and the votes on it.
 
 The state of an assignment is the replay of its events and is never stored. A vote names the place in the sequence
 of events that it wants to take and the documents that it is about, and carries a token of the page it was made on.
@@ -321,7 +321,7 @@ def load_history(connection: sqlite3.Connection, number: int, count: int) -> lis
 
 
 def words_of(connection: sqlite3.Connection, documents: list[int]) -> int:
-    """About how many words documents have, by their length; six letters and blanks a word."""
+    """About how many words documents have, by their length; six letters and blanks per word."""
     marks = ",".join("?" * len(documents))
     sql = f"SELECT coalesce(sum(length(title) + length(body)), 0) FROM document WHERE id IN ({marks})"
     return int(connection.execute(sql, documents).fetchone()[0]) // 6

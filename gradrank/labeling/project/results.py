@@ -1,4 +1,4 @@
-"""What a project has come to: records and outcomes for the reports, labels for learning."""
+"""Results of a project: records and outcomes for the reports, labels for learning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records with an id and texts from JSON lines, CSV, TSV and TREC topics, each with its line for what is wrong."""
+"""Reading queries and documents from JSON lines, CSV, TSV and TREC topics; each record knows its line."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What earlier answers tell about a pair that was not asked."""
+"""What earlier answers say about pairs of documents that were not asked."""
 
 from __future__ import annotations
 
 
 class KnownRelations:
-    """Answers so far and what follows from them: strict preferences and ties are both taken for transitive.
+    """The answers so far and what follows from them: preferences and ties are both taken for transitive.
 
     Tied documents are one class; a class remembers the classes directly above it. Whether one document is above
     another is found by walking up: documents at the top have little above them, and those that were dropped are

@@ -1,4 +1,4 @@
-"""Races that ask one question after another, written as the algorithm they are.
+"""Strategies that ask one question after another, each written down as an ordinary algorithm.
 
 An algorithm is a generator: it yields a :class:`Question` and gets an answer. It may leave open which of
 several documents answers first (any newcomer may be the next to challenge the root of a heap), so that a

@@ -1,4 +1,4 @@
-"""What each page shows: plain values for the templates."""
+"""The values that each page shows, for the templates."""
 
 from __future__ import annotations
 
