@@ -77,7 +77,7 @@ def test_a_choice_on_eight_queries_is_not_silent() -> None:
     few = DATA["vali"].take_queries(np.arange(8))
     with pytest.warns(FewQueriesWarning) as caught:
         sweep(learner(), DATA["train"], few, [0.05])
-    text = str(caught[0].message)
+    (text,) = [str(warning.message) for warning in caught if warning.category is FewQueriesWarning]
     assert text.startswith("the choice of the weight means little: on 8 queries a difference of NDCG@3 below 0.")
     assert text.endswith("cannot be told from chance; take more validation queries, or rule out harm with a margin")
     with pytest.warns(FewQueriesWarning, match="take more validation queries$"):
