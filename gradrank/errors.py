@@ -29,6 +29,8 @@ class DataError(GradrankError, ValueError):
     """
 
     def __init__(self, message: str, *, path: str | Path | None = None, line: int | None = None) -> None:
+        self.message = message
+        """What is wrong, without the place."""
         self.path = None if path is None else str(path)
         self.line = line
         where = "" if self.path is None else self.path + (f":{line}" if line is not None else "") + ": "
@@ -37,6 +39,10 @@ class DataError(GradrankError, ValueError):
 
 class MeasureError(GradrankError, ValueError):
     """A measure that does not exist, is misspelt, or does not fit the labels it is given."""
+
+
+class UnknownMeasureError(MeasureError):
+    """A name that no measure has."""
 
 
 class MissingExtraError(GradrankError, ImportError):
@@ -82,6 +88,10 @@ class GradrankWarning(UserWarning):
 
     The command line says it as a note.
     """
+
+
+class FewQueriesWarning(GradrankWarning):
+    """A decision rests on so few queries that it means little; says what difference could be seen at all."""
 
 
 class NotConvergedWarning(GradrankWarning):

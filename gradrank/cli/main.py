@@ -84,7 +84,7 @@ app.command("split")(split.split)
 app.command("clicks")(clicks.clicks)
 app.add_typer(label.app, name="label")
 app.command("make-data")(make_data.make_data)
-app.command("experiment")(experiment.experiment)
+app.add_typer(experiment.app, name="experiment")
 
 
 def _show_version(asked: bool) -> None:

@@ -1,14 +1,11 @@
-"""Cells of an experiment: trainings that do not depend on each other, run side by side and kept when done."""
+"""Cells of an experiment: independent trainings that run side by side and are kept on disk when done."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.experiments.folders import Fold
+from gradrank.experiments.processes import side_by_side
 from gradrank.learners.algorithms import algorithm
 from gradrank.measures import measure_values, parse_measure
 from gradrank.runtime.files import replacing
@@ -53,9 +51,20 @@ def run_cells(
     jobs: int = 1,
     say: Callable[[str], None] | None = None,
 ) -> dict[Cell, Values]:
-    """The outcome of each cell: read from ``out`` if it is there, else trained, in up to ``jobs`` processes.
+    """Train all cells that are not done yet, and give the values per query of all.
 
-    Finished cells are written to ``out`` at once, so a run that was stopped goes on where it was.
+    Parameters
+    ----------
+    cells
+        what to train
+    truths
+        the folds under each kind of labels, by the name that cells have for it
+    out
+        folder in which finished cells are kept, each as soon as it is done, so that a stopped run goes on where it was
+    jobs
+        number of processes
+    say
+        called with a line after each cell
     """
     told = say or (lambda _: None)
     data = {(truth, number): _fingerprint(fold) for truth, folds in truths.items() for number, fold in enumerate(folds)}
@@ -80,12 +89,9 @@ def run_cells(
         told(f"{len(found)} of {len(cells)}: {cell.truth}, {cell.name}, fold {cell.fold + 1}: "
              f"{first} {np.nanmean(values[first]):.4f}")  # fmt: skip
 
-    if jobs <= 1 or len(waiting) < 2:
-        for number in waiting:
-            cell = cells[number]
-            done(number, run_cell(cell, truths[cell.truth][cell.fold]))
-    else:
-        _side_by_side(cells, waiting, truths, jobs, done)
+    calls = [(cells[number], truths[cells[number].truth][cells[number].fold]) for number in waiting]
+    for place, values in side_by_side(run_cell, calls, jobs):
+        done(waiting[place], values)
     return {cell: found[number] for number, cell in enumerate(cells)}
 
 
@@ -98,31 +104,6 @@ def run_cell(cell: Cell, fold: Fold) -> Values:
     measures = [parse_measure(name) for name in cell.measures]
     found = measure_values(measures, ranker.predict(fold.test), fold.test)  # type: ignore[arg-type]
     return dict(zip(cell.measures, found.values(), strict=True))
-
-
-def _side_by_side(
-    cells: Sequence[Cell],
-    waiting: Sequence[int],
-    truths: Mapping[str, Sequence[Fold]],
-    jobs: int,
-    done: Callable[[int, Values], None],
-) -> None:
-    # New processes, not copies of this one: threads of this one would be lost in a copy.
-    with ProcessPoolExecutor(min(jobs, len(waiting)), mp_context=get_context("spawn"), initializer=_quiet) as pool:
-        futures = {
-            pool.submit(run_cell, cells[number], truths[cells[number].truth][cells[number].fold]): number
-            for number in waiting
-        }
-        try:
-            for future in as_completed(futures):
-                done(futures[future], future.result())
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _quiet() -> None:
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def _fingerprint(fold: Fold) -> str:

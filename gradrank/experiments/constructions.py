@@ -1,4 +1,4 @@
-"""λ constructions compared by their accuracy on validation data (Donmez et al. 2009, tables 1 and 2)."""
+"""Comparing λ constructions by their accuracy on validation data (Donmez et al. 2009, tables 1 and 2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REFERENCE = "ranknet-weight-pairs"
 
 @dataclass(frozen=True, eq=False)
 class ConstructionStudy:
-    """Constructions of one measure by their accuracy on validation data."""
+    """The λ constructions of one measure, compared on validation data."""
 
     measure: Measure
     algorithm: str
@@ -81,10 +81,39 @@ def study_constructions(
 ) -> ConstructionStudy:
     """Train a learner once for each λ construction of a measure and compare them on the validation data.
 
-    The validation data chooses each model's number of steps and is what is reported, as in the paper. All trees take
-    gradient steps on λ's divided by their deviation, since not every construction has a second derivative; ``step`` and
-    ``split`` among the ``parameters`` change that. Ctrl-C ends the study with the constructions that are done.
+    As in the paper the validation data both chooses each model's number of steps and is what is reported. Ctrl-C ends
+    the study with the constructions that are done.
 
+    Parameters
+    ----------
+    train
+        data to learn from
+    valid
+        data that chooses each model's number of steps, and on which the models are compared
+    measure
+        the measure to learn for
+    constructions
+        constructions to compare with ``ranknet-weight-pairs``, by name, with options if need be:
+        ``"local-cost(reach=3)"``; all unless given
+    algorithm
+        ``lambdamart`` or ``lambdarank``
+    parameters
+        of the learner. Trees take gradient steps on λ's divided by their deviation unless ``step`` and ``split`` are
+        among them, since not every construction has a second derivative
+    random_state
+        seed of all trainings
+    n_jobs
+        threads; all cores by default
+    said
+        called after each training with the construction and its mean on the validation data
+
+    Returns
+    -------
+    ConstructionStudy
+        values per query, and each construction compared with the reference
+
+    Examples
+    --------
     >>> from gradrank.data.artificial import make_splits
     >>> data = make_splits(30, n_docs=10, n_features=5, random_state=1)
     >>> study = study_constructions(data["train"], data["vali"], "MAP", constructions=["local-cost"],

@@ -1,4 +1,4 @@
-"""Data of experiments in folders: train, validation and test files, or LETOR's parts and folds."""
+"""Reading an experiment's data from a folder: train, vali and test files, or LETOR's parts and folds."""
 
 from __future__ import annotations
 

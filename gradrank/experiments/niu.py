@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,15 +19,17 @@ from gradrank.data.artificial import make_data
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.splits import letor_folds
 from gradrank.data.topk import is_top_k, top_k_labels
+from gradrank.errors import DataError
 from gradrank.evaluation.significance import holm, t_test
 from gradrank.evaluation.tables import Column, Table
+from gradrank.experiments import pins
 from gradrank.experiments.cells import Cell, Values, run_cells
 from gradrank.experiments.folders import Fold
-from gradrank.experiments.result import Result
-from gradrank.learners.focused.beta_path import BETA_GRID
+from gradrank.experiments.recipe import Recipe, Run
+from gradrank.experiments.result import Outcome
+from gradrank.experiments.settings import Scale, setting
 
-Say = Callable[[str], None]
-
+PAPER = "Niu, Guo, Lan, Cheng (2012)"
 # Each focused ranker with its listwise and its pairwise end.
 FAMILIES = {
     "FocusedSVM": ("SVMmap", "RankSVM"),
@@ -40,56 +41,71 @@ TRUTHS = {"graded": ("NDCG@{}", "ERR(top=query)"), "topk": ("KappaNDCG@{}", "Kap
 """Kinds of labels with the measures that go with them."""
 
 
-@dataclass(frozen=True)
-class Scale:
-    """How large an experiment is, and the learners' parameters."""
+_NETS = ("ListNet", "RankNet", "FocusedNet", "ListMLE")
+_GRID = tuple(round(0.05 * step, 2) for step in range(21))
 
-    k: int = 10
-    rankers: tuple[str, ...] = RANKERS
-    truths: tuple[str, ...] = tuple(TRUTHS)
-    beta: float | str = "auto"
-    betas: tuple[float, ...] = BETA_GRID
-    """Figures 1 and 2."""
-    c: float | str = "auto"
-    rounds: int = 300
-    epochs: int = 50
-    hidden: int = 0
-    """Nodes of the nets' hidden layer; the paper's nets are linear."""
-    queries: int = 300
-    """Of the artificial data, if no other is given."""
-    docs: int = 40
-    features: int = 20
-    random_state: int = 1
-    n_jobs: int | None = None
-    parameters: dict[str, Any] = field(default_factory=dict)
-    """Further parameters of all learners."""
 
-    def folds(self) -> list[Fold]:
+@dataclass(frozen=True, kw_only=True)
+class RankerScale(Scale):
+    """Size of the data, and the learners."""
+
+    queries: int = setting(300, "queries, in five parts that take turns", of_data=True)
+    docs: int = setting(40, "documents per query", of_data=True)
+    features: int = setting(20, "features", of_data=True)
+    noise: float = setting(0.5, "error of the judges, in deviations of the true relevance", of_data=True)
+    random_state: int = setting(1, "seed of the artificial data, the top-k truth and all trainings")
+    k: int = setting(10, "depth of the top-k truth")
+    rankers: tuple[str, ...] = setting(RANKERS, "rankers to compare")
+    truths: tuple[str, ...] = setting(tuple(TRUTHS), "labels to learn from: graded, topk")
+    C: float | str = setting("auto", "C of the support vector machines; auto: chosen on validation data")
+    n_estimators: int = setting(300, "rounds of boosting")
+    epochs: int = setting(50, "epochs of the nets")
+    hidden_layer_sizes: int = setting(0, "hidden nodes of the nets; the paper's are linear")
+
+    def artificial_data(self) -> list[Fold]:
         """Artificial data in five parts, as LETOR rotates them; judges err, as people do."""
         whole = make_data(
-            self.queries, n_docs=self.docs, n_features=self.features, random_state=self.random_state, noise=0.5
+            self.queries, n_docs=self.docs, n_features=self.features, random_state=self.random_state, noise=self.noise
         )
         parts = [whole.take_queries(part) for part in np.array_split(np.arange(self.queries), 5)]
         return [Fold(*sets) for sets in letor_folds(parts)]
 
-    def learner(self, ranker: str, truth: str, beta: float | str | None = None) -> tuple[str, dict[str, Any]]:
-        """Name and parameters of a ranker's learner."""
-        chooser = TRUTHS[truth][0].format(self.k)
-        own: dict[str, dict[str, Any]] = {
-            "SVMmap": {"C": self.c},
-            "RankSVM": {"C": self.c},
-            "FocusedSVM": {"C": self.c},
-            "AdaRank": {"boosts": chooser, "n_estimators": self.rounds},
-            "RankBoost": {"n_estimators": self.rounds},
-            "FocusedBoost": {"n_estimators": self.rounds},
-            "ListMLE": {"k": self.k},
+    def gigabytes(self) -> float:
+        return self.queries * self.docs * self.features * 4 / 1e9
+
+    def learners(self) -> dict[str, dict[str, Any]]:
+        net = pins.net(hidden_layer_sizes=self.hidden_layer_sizes, activation="relu", epochs=self.epochs)
+        svm = {**pins.SVM, "C": self.C}
+        boosting = {**pins.BOOSTING, "n_estimators": self.n_estimators}
+        focused = {"label": None, "k": self.k}
+        found: dict[str, dict[str, Any]] = {
+            "SVMmap": {**svm, "rel": 1.0},
+            "RankSVM": {**svm, "pairs": "mean"},
+            "FocusedSVM": {**svm, **focused},
+            "AdaRank": {"n_estimators": self.n_estimators, "running": True, "early_stopping_rounds": None},
+            "RankBoost": {**boosting, "uniform": "pair"},
+            "FocusedBoost": {**boosting, **focused, "running": False, "uniform": "query", "boosts": None},
+            "ListNet": net,
+            "RankNet": net,
+            "FocusedNet": {**net, **focused},
+            "ListMLE": {**net, "k": self.k},
         }
-        given = {"measure": chooser, "n_jobs": self.n_jobs, **own.get(ranker, {})}
+        unknown = [ranker for ranker in self.rankers if ranker not in found]
+        if unknown:
+            raise DataError(f"rankers has {unknown[0]!r}, expected some of {', '.join(found)}")
+        return {ranker: found[ranker] for ranker in self.rankers}
+
+    def cell(self, name: str, ranker: str, truth: str, fold: int, beta: float | str) -> Cell:
+        """One training of a ranker."""
+        chooser = TRUTHS[truth][0].format(self.k)
+        given: dict[str, Any] = {**self.learners()[ranker], "measure": chooser, "n_jobs": self.n_jobs}
         if ranker in FAMILIES:
-            given |= {"k": self.k, "beta": self.beta if beta is None else beta, "random_state": self.random_state}
-        if ranker in ("ListNet", "RankNet", "FocusedNet", "ListMLE"):
-            given |= {"epochs": self.epochs, "hidden_layer_sizes": self.hidden, "random_state": self.random_state}
-        return ranker.lower(), given | self.parameters
+            given["beta"] = beta
+        if ranker in FAMILIES or ranker in _NETS:
+            given["random_state"] = self.random_state
+        if ranker == "AdaRank":
+            given["boosts"] = chooser
+        return Cell(name, ranker.lower(), pins.pinned(ranker, given), fold, truth, self.measures(truth))
 
     def measures(self, truth: str) -> tuple[str, ...]:
         """Columns of the tables: cut-offs 1…k, then ERR."""
@@ -97,74 +113,32 @@ class Scale:
         return (*(at.format(cutoff) for cutoff in range(1, self.k + 1)), err)
 
 
-def table_4(
-    scale: Scale | None = None,
-    *,
-    folds: Sequence[Fold] | None = None,
-    out: Path | None = None,
-    jobs: int = 1,
-    say: Say | None = None,
-) -> Result:
-    """Ten rankers on graded and top-k MQ2007; in the paper focused rankers beat their two ends on the top-k truth."""
-    return _table("niu-4", "ten rankers on graded labels and on a top-k truth", scale, folds, out, jobs, say)
+@dataclass(frozen=True, kw_only=True)
+class TableScale(RankerScale):
+    """Learners with one balance of the focused rankers."""
+
+    beta: float | str = setting("auto", "β of the focused rankers; auto: chosen on validation data")
 
 
-def table_5(
-    scale: Scale | None = None,
-    *,
-    folds: Sequence[Fold] | None = None,
-    out: Path | None = None,
-    jobs: int = 1,
-    say: Say | None = None,
-) -> Result:
-    """The same on a small collection (TD2003 in the paper, 50 queries)."""
-    return _table("niu-5", "ten rankers, small collection", scale, folds, out, jobs, say)
+@dataclass(frozen=True, kw_only=True)
+class BetaScale(RankerScale):
+    """Learners with several balances of the focused rankers."""
 
-
-def figure_1(
-    scale: Scale | None = None,
-    *,
-    folds: Sequence[Fold] | None = None,
-    out: Path | None = None,
-    jobs: int = 1,
-    say: Say | None = None,
-) -> Result:
-    """Measures on test data against β; in the paper they rise to a maximum inside 0…1, then fall."""
-    return _figure("niu-fig1", scale, folds, out, jobs, say)
-
-
-def figure_2(
-    scale: Scale | None = None,
-    *,
-    folds: Sequence[Fold] | None = None,
-    out: Path | None = None,
-    jobs: int = 1,
-    say: Say | None = None,
-) -> Result:
-    """The same on a small collection (TD2003 in the paper)."""
-    return _figure("niu-fig2", scale, folds, out, jobs, say)
+    rankers: tuple[str, ...] = setting(tuple(FAMILIES), "focused rankers to draw")
+    betas: tuple[float, ...] = setting(_GRID, "values of β")
 
 
 # ---------------------------------------------------------------------- parts
-def _table(
-    name: str,
-    title: str,
-    scale: Scale | None,
-    folds: Sequence[Fold] | None,
-    out: Path | None,
-    jobs: int,
-    say: Say | None,
-) -> Result:
-    scale = scale or Scale()
-    given = list(folds) if folds is not None else scale.folds()
-    truths = _truths(scale, given)
+def ranker_table(scale: TableScale, folds: Sequence[Fold], run: Run) -> Outcome:
+    """Ten rankers on graded labels and on a top-k truth, means over folds."""
+    truths = _truths(scale, folds)
     cells = [
-        Cell(ranker, *scale.learner(ranker, truth), fold, truth, scale.measures(truth))
+        scale.cell(ranker, ranker, truth, fold, scale.beta)
         for truth in scale.truths
         for ranker in scale.rankers
-        for fold in range(len(given))
+        for fold in range(len(folds))
     ]
-    found = run_cells(cells, truths, out=out, jobs=jobs, say=say)
+    found = run_cells(cells, truths, out=run.out, jobs=run.jobs, say=run.say)
     tables, notes = [], []
     for truth in scale.truths:
         values = {
@@ -182,26 +156,23 @@ def _table(
             *(Column(measure, "number") for measure in measures),
             Column("against its ends"),
         )
-        tables.append(Table(columns, rows, f"{truth} labels: means of {len(given)} folds"))
+        tables.append(Table(columns, rows, f"{truth} labels: means of {len(folds)} folds"))
         notes += [f"{truth}: {note}" for note in said]
-    return Result(name, title, tuple(tables), tuple(notes), _facts(scale, given, "betas"))
+    return Outcome(tuple(tables), tuple(notes))
 
 
-def _figure(
-    name: str, scale: Scale | None, folds: Sequence[Fold] | None, out: Path | None, jobs: int, say: Say | None
-) -> Result:
-    scale = scale or Scale()
-    given = list(folds) if folds is not None else scale.folds()
-    truths = _truths(scale, given)
+def beta_figure(scale: BetaScale, folds: Sequence[Fold], run: Run) -> Outcome:
+    """Measures of the focused rankers on test data against β, means over folds."""
+    truths = _truths(scale, folds)
     focused = [ranker for ranker in scale.rankers if ranker in FAMILIES]
     cells = [
-        Cell(f"{ranker} beta {beta:g}", *scale.learner(ranker, truth, beta), fold, truth, scale.measures(truth))
+        scale.cell(f"{ranker} beta {beta:g}", ranker, truth, fold, beta)
         for truth in scale.truths
         for ranker in focused
         for beta in scale.betas
-        for fold in range(len(given))
+        for fold in range(len(folds))
     ]
-    found = run_cells(cells, truths, out=out, jobs=jobs, say=say)
+    found = run_cells(cells, truths, out=run.out, jobs=run.jobs, say=run.say)
     tables, notes = [], []
     for ranker in focused:
         for truth in scale.truths:
@@ -216,10 +187,10 @@ def _figure(
             best = max(rows, key=lambda row: row[-2])
             notes.append(f"{ranker}, {truth}: {shown[-2]} is highest at β = {best[0]:g} ({best[-2]:.4f}; "
                          f"{rows[0][-2]:.4f} at {rows[0][0]:g}, {rows[-1][-2]:.4f} at {rows[-1][0]:g}).")  # fmt: skip
-    return Result(name, "performance against β", tuple(tables), tuple(notes), _facts(scale, given, "beta"))
+    return Outcome(tuple(tables), tuple(notes))
 
 
-def _truths(scale: Scale, folds: Sequence[Fold]) -> dict[str, list[Fold]]:
+def _truths(scale: RankerScale, folds: Sequence[Fold]) -> dict[str, list[Fold]]:
     """The folds under each kind of labels. A query's truth is the same in all folds that it is in."""
 
     def topk(data: RankingData) -> RankingData:
@@ -264,13 +235,59 @@ def _verdicts(values: dict[str, Values], measure: str) -> tuple[dict[str, str], 
     return verdicts, notes
 
 
-def _facts(scale: Scale, folds: Sequence[Fold], *leave_out: str) -> dict[str, Any]:
-    left_out = ("n_jobs", "parameters", "queries", "docs", "features", *leave_out)
-    facts = {name: value for name, value in asdict(scale).items() if name not in left_out}
-    return {
-        **facts,
-        **scale.parameters,
-        "folds": len(folds),
-        "test queries": sum(fold.test.n_queries for fold in folds),
-        "features": folds[0].train.n_features,
-    }
+# ---------------------------------------------------------------------- the recipes
+_TINY: dict[str, Any] = {
+    "queries": 40, "docs": 12, "features": 4, "n_estimators": 3, "epochs": 1, "C": 1.0, "k": 3,
+}  # fmt: skip
+_MQ2007: dict[str, Any] = {"queries": 1692, "docs": 41, "features": 46}
+_TD2003: dict[str, Any] = {"queries": 50, "docs": 50, "features": 64}
+
+
+def _recipe(
+    function: Callable[[Any, Any, Run], Outcome],
+    shows: str,
+    title: str,
+    finding: str,
+    small: RankerScale,
+    tiny: RankerScale,
+    full: RankerScale,
+) -> Recipe:
+    return Recipe(function, PAPER, shows, title, finding, small, tiny, full, reads="folds", side_by_side=True)
+
+
+TABLE_4 = _recipe(
+    ranker_table,
+    "table 4",
+    "ten rankers on graded labels and on a top-k truth",
+    "On top-k MQ2007 focused rankers beat the pairwise and listwise rankers that they are made of.",
+    small=TableScale(),
+    tiny=TableScale(**_TINY, beta=0.5),
+    full=TableScale(**_MQ2007),
+)
+TABLE_5 = _recipe(
+    ranker_table,
+    "table 5",
+    "ten rankers on a small collection",
+    "On top-k TD2003 focused rankers beat the pairwise and listwise rankers that they are made of.",
+    small=TableScale(queries=100),
+    tiny=TableScale(**_TINY, beta=0.5),
+    full=TableScale(**_TD2003),
+)
+FIGURE_1 = _recipe(
+    beta_figure,
+    "figure 1",
+    "performance against β",
+    "On MQ2007 the measures rise to a maximum inside 0…1 and fall again.",
+    small=BetaScale(),
+    tiny=BetaScale(**_TINY, rankers=("FocusedSVM",), betas=(0.0, 0.5, 1.0)),
+    full=BetaScale(**_MQ2007),
+)
+FIGURE_2 = _recipe(
+    beta_figure,
+    "figure 2",
+    "performance against β on a small collection",
+    "On TD2003 the measures rise to a maximum inside 0…1 and fall again.",
+    small=BetaScale(queries=100),
+    tiny=BetaScale(**_TINY, rankers=("FocusedSVM",), betas=(0.0, 0.5, 1.0)),
+    full=BetaScale(**_TD2003),
+)

@@ -86,9 +86,36 @@ def study_measures(
 ) -> MeasureStudy:
     """Train once for each measure and test every model on all of them, with paired t-tests at 95 %.
 
-    ``objectives`` are objectives by the measure that they train for (the paper's four unless given). Each model's
-    number of steps is chosen by its own measure on the validation data. As in the paper, p-values are not corrected.
+    As in the paper, p-values are not corrected for their number.
 
+    Parameters
+    ----------
+    train
+        data to learn from
+    valid
+        data that chooses each model's number of steps, by its own measure
+    test
+        data on which all models are tested
+    objectives
+        objectives by the measure that they train for; the paper's four unless given
+    algorithm
+        ``lambdamart`` or ``lambdarank``
+    parameters
+        of the learner
+    random_state
+        seed of all trainings
+    n_jobs
+        threads; all cores by default
+    said
+        called after each training with the measure and its mean on the validation data
+
+    Returns
+    -------
+    MeasureStudy
+        values per query, comparisons, and the number of effective pairs by training measure
+
+    Examples
+    --------
     >>> from gradrank.data.artificial import make_splits
     >>> data = make_splits(30, n_docs=10, n_features=5, random_state=1)
     >>> objectives = {"NDCG": "Lambda(NDCG)", "MRR": "Lambda(MRR)"}
@@ -129,12 +156,24 @@ def study_pairs(
     objectives: Mapping[str, str | Objective] | None = None,
     **options: Any,
 ) -> list[MeasureStudy]:
-    """Figure 5: :func:`study_measures` on the first so many training queries, for several sizes.
+    """Repeat :func:`study_measures` with parts of the training data (figure 5).
 
+    Parameters
+    ----------
+    train, valid, test, objectives
+        as :func:`study_measures` takes them
+    sizes
+        numbers of training queries; the first so many are taken
+    **options
+        further arguments of :func:`study_measures`
+
+    Examples
+    --------
     >>> from gradrank.data.artificial import make_splits
     >>> data = make_splits(30, n_docs=10, n_features=5, random_state=1)
     >>> studies = study_pairs(data["train"], data["vali"], data["test"], [10, 30],
-    ...                       {"NDCG": "Lambda(NDCG)", "MRR": "Lambda(MRR)"}, parameters={"n_estimators": 5, "min_child_samples": 5})
+    ...                       {"NDCG": "Lambda(NDCG)", "MRR": "Lambda(MRR)"},
+    ...                       parameters={"n_estimators": 5, "min_child_samples": 5})
     >>> pairs_table(studies, "MRR").columns[2].name
     'effective pairs'
     """

@@ -1,4 +1,4 @@
-"""Training several learners on the same data, to compare them."""
+"""Training several learners on the same data in order to compare them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradrank.measures import Measure
 from gradrank.objectives import Objective
 
 Said = Callable[[str, float], None]
-"""Called after each training with its name and its mean on the data that decides."""
+"""Called after each training with its name and its mean on the validation data."""
 
 
 def single_measure(measure: Measure | str) -> Measure:

@@ -2,26 +2,24 @@
 
 The artificial data is made as the paper says (labels from random cubic polynomials, no noise); its own is not public.
 Queries whose documents all carry one label count as they do elsewhere in gradrank (0 if nothing is relevant).
-
-Run ``python -m gradrank.experiments.wu --help``.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from gradrank.data.artificial import make_splits
 from gradrank.data.ranking_data import RankingData
 from gradrank.evaluation.compare import compare
 from gradrank.evaluation.evaluate import evaluate
-from gradrank.evaluation.tables import Column, Table, to_json
-from gradrank.experiments.result import Result
+from gradrank.evaluation.tables import Column, Table
+from gradrank.experiments import pins
+from gradrank.experiments.recipe import Recipe, Run
+from gradrank.experiments.result import Outcome
+from gradrank.experiments.settings import Scale, Splits, setting
 from gradrank.learners.algorithms import algorithm
 from gradrank.learners.trees.lambdamart import LambdaMART
 from gradrank.learners.trees.mcrank import McRank
@@ -29,63 +27,99 @@ from gradrank.measures import NDCG
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.ensemble import TreeEnsemble
 
-Say = Callable[[str], None]
+PAPER = "Wu, Burges, Svore, Gao (2009)"
 _MEASURES = (NDCG(10), NDCG(3), NDCG(1))
 _STEPS = ("newton", "optimal", "optimal-leaf")
 _OBJECTIVE = "Lambda(NDCG@10)"
 
 
-@dataclass(frozen=True)
-class Scale:
-    """How large an experiment is, and the learners' parameters."""
+@dataclass(frozen=True, kw_only=True)
+class TreeScale(Scale):
+    """Size of the data and of the trees."""
 
-    queries: int = 1000
-    """Training queries; half as many for validation, as many for test (the paper has 10,000)."""
-    docs: int = 50
-    features: int = 50
-    trees: int = 300
-    leaves: int = 10
-    rate: float = 0.1
-    """Of LambdaMART; McRank has half of it, as in the paper."""
-    rates: tuple[float, ...] = (0.25, 0.5, 1.0)
-    """Figure 3: step sizes, of which validation chooses for each step rule."""
-    min_docs: int = 20
-    epochs: int = 100
-    """Of LambdaRank's net."""
-    random_state: int = 0
-    n_jobs: int | None = None
+    queries: int = setting(600, "training queries; half as many for validation, as many for test", of_data=True)
+    n_estimators: int = setting(500, "steps of boosting; McRank grows one tree per grade in each")
+    num_leaves: int = setting(10, "leaves per tree")
+    min_child_samples: int = setting(20, "fewest documents per leaf")
 
-    def splits(self) -> dict[str, RankingData]:
-        """Artificial data without noise."""
-        return make_splits(
-            self.queries, n_docs=self.docs, n_features=self.features, random_state=self.random_state, n_jobs=self.n_jobs
-        )
+    def tree_parameters(self, learning_rate: float) -> dict[str, Any]:
+        """Parameters of the boosted trees."""
+        return {
+            **pins.TREES,
+            "n_estimators": self.n_estimators,
+            "num_leaves": self.num_leaves,
+            "min_child_samples": self.min_child_samples,
+            "learning_rate": learning_rate,
+        }
 
-    def trees_learner(self, kind: type[LambdaMART] = LambdaMART, **options: Any) -> LambdaMART:
-        """Boosted trees as the paper has them: all queries for every tree, splits by least squares."""
-        common: dict[str, Any] = {
-            "measure": NDCG(10), "n_estimators": self.trees, "num_leaves": self.leaves, "learning_rate": self.rate,
-            "min_child_samples": self.min_docs, "split": "mse", "subsample": 1.0,
-            "random_state": self.random_state, "n_jobs": self.n_jobs,
-        }  # fmt: skip
-        return kind(**{**common, **options})
+    def tree_learner(self, kind: type[LambdaMART], learning_rate: float, **options: Any) -> LambdaMART:
+        """Boosted trees that are chosen by NDCG@10 on validation data."""
+        given = {**self.tree_parameters(learning_rate), **options}
+        pins.pinned(kind.__name__, given)
+        return kind(measure=NDCG(10), random_state=self.random_state, n_jobs=self.n_jobs, **given)
 
 
-def table_1(
-    scale: Scale | None = None, *, data: Mapping[str, RankingData] | None = None, say: Say | None = None
-) -> Result:
+@dataclass(frozen=True, kw_only=True)
+class RateScale(TreeScale):
+    """Trees with one learning rate."""
+
+    learning_rate: float = setting(0.1, "learning rate of the trees")
+
+    def learners(self) -> dict[str, dict[str, Any]]:
+        return {
+            "LambdaMART": self.tree_parameters(self.learning_rate),
+            "McRank": self.tree_parameters(self.learning_rate),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableScale(RateScale):
+    """Trees and a net."""
+
+    learning_rate: float = setting(0.1, "learning rate of LambdaMART; McRank has half of it")
+    hidden_layer_sizes: int = setting(10, "hidden nodes of LambdaRank's net")
+    activation: str = setting("relu", "of the hidden nodes: relu or tanh")
+    epochs: int = setting(30, "epochs of LambdaRank's net")
+
+    def learners(self) -> dict[str, dict[str, Any]]:
+        return {
+            "LambdaMART": self.tree_parameters(self.learning_rate),
+            "McRank": self.tree_parameters(self.learning_rate / 2),
+            "LambdaRank": pins.net(
+                hidden_layer_sizes=self.hidden_layer_sizes, activation=self.activation, epochs=self.epochs
+            ),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepScale(TreeScale):
+    """Trees with several learning rates."""
+
+    n_estimators: int = setting(120, "steps of boosting")
+    learning_rates: tuple[float, ...] = setting(
+        (0.5, 1.0), "learning rates, of which validation data chooses one for each step rule"
+    )
+
+    def learners(self) -> dict[str, dict[str, Any]]:
+        shared = self.tree_parameters(self.learning_rates[0])
+        del shared["learning_rate"]
+        return {f"LambdaMART, {step}": {**shared, "step": step} for step in _STEPS}
+
+
+def table_1(scale: TableScale, data: Splits, run: Run) -> Outcome:
     """LambdaMART, McRank and LambdaRank: NDCG@10, @3 and @1 on test data with 95 % intervals."""
-    scale, data, say = _bench(scale, data, say)
-    systems: dict[str, Ranker] = {}
-    net = algorithm("lambdarank")(epochs=scale.epochs, hidden_layer_sizes=10, random_state=scale.random_state)
-    learners = {
-        "LambdaMART": scale.trees_learner(objective=_OBJECTIVE),
-        "McRank": scale.trees_learner(McRank, learning_rate=scale.rate / 2),
-        "LambdaRank": net,
+    net = pins.pinned("lambdarank", scale.learners()["LambdaRank"])
+    learners: dict[str, Any] = {
+        "LambdaMART": scale.tree_learner(LambdaMART, scale.learning_rate, objective=_OBJECTIVE),
+        "McRank": scale.tree_learner(McRank, scale.learning_rate / 2),
+        "LambdaRank": algorithm("lambdarank")(
+            objective=_OBJECTIVE, measure=NDCG(10), random_state=scale.random_state, n_jobs=scale.n_jobs, **net
+        ),
     }
+    systems: dict[str, Ranker] = {}
     for name, learner in learners.items():
         systems[name] = learner.fit(data["train"], valid=data["vali"]).ranker_
-        say(f"{name}: NDCG@10 {NDCG(10).mean(systems[name].predict(data['test']), data['test']):.4f} on test data")
+        run.say(f"{name}: NDCG@10 {NDCG(10).mean(systems[name].predict(data['test']), data['test']):.4f} on test data")
     evaluation = evaluate(data["test"], systems, _MEASURES)
     comparison = compare(evaluation, correction=None)
     notes = tuple(
@@ -93,25 +127,22 @@ def table_1(
         for row in comparison.rows
         if row.measure == NDCG(10)
     )
-    return Result("wu-1", "artificial data", (evaluation.table(),), notes, _facts(scale, data, "rates"))
+    return Outcome((evaluation.table(),), notes)
 
 
-def figure_2(
-    scale: Scale | None = None, *, data: Mapping[str, RankingData] | None = None, say: Say | None = None
-) -> Result:
-    """NDCG@10 on test data against the number of trees, of LambdaMART and McRank (which grows one tree a grade)."""
-    scale, data, say = _bench(scale, data, say)
+def figure_2(scale: RateScale, data: Splits, run: Run) -> Outcome:
+    """NDCG@10 on test data against the number of trees, of LambdaMART and of McRank (one tree per grade and step)."""
     sets = {"vali": data["vali"], "test": data["test"]}
     grades = len(np.unique(data["train"].label()))
     curves = {}
     for name, learner in (
-        ("LambdaMART", scale.trees_learner(objective=_OBJECTIVE)),
-        ("McRank", scale.trees_learner(McRank, n_estimators=max(1, scale.trees // grades))),
+        ("LambdaMART", scale.tree_learner(LambdaMART, scale.learning_rate, objective=_OBJECTIVE)),
+        ("McRank", scale.tree_learner(McRank, scale.learning_rate, n_estimators=max(1, scale.n_estimators // grades))),
     ):
         learner.fit(data["train"], valid=sets)
         curves[name] = learner.record_.curves["test"]["NDCG@10"]
-        say(f"{name}: NDCG@10 {curves[name][-1]:.4f} on test data at the end")
-    counts = [count for count in _checkpoints(scale.trees) if count >= grades]
+        run.say(f"{name}: NDCG@10 {curves[name][-1]:.4f} on test data at the end")
+    counts = [count for count in _checkpoints(scale.n_estimators) if count >= grades]
     rows = tuple((count, curves["LambdaMART"][count - 1], curves["McRank"][count // grades - 1]) for count in counts)
     columns = (Column("trees", "count"), Column("LambdaMART", "number"), Column("McRank", "number"))
     reached = next((n for n, value in enumerate(curves["LambdaMART"], 1) if value >= max(curves["McRank"])), None)
@@ -119,37 +150,36 @@ def figure_2(
     note = f"McRank's best, {max(curves['McRank']):.4f}, takes {best * grades} trees; LambdaMART reaches it " + (
         "not at all." if reached is None else f"with {reached}."
     )
-    table = Table(columns, rows, "NDCG@10 on test data")
-    return Result("wu-fig2", "speed and accuracy", (table,), (note,), _facts(scale, data, "rates", "epochs"))
+    return Outcome((Table(columns, rows, "NDCG@10 on test data"),), (note,))
 
 
-def figure_3(
-    scale: Scale | None = None, *, data: Mapping[str, RankingData] | None = None, say: Say | None = None
-) -> Result:
+def figure_3(scale: StepScale, data: Splits, run: Run) -> Outcome:
     """NDCG@10 on training and test data after each tree, with Newton's and with exact optimal steps.
 
     The step size (shrinkage) of each rule is the one with the best NDCG@10 on validation data.
     """
-    scale, data, say = _bench(scale, data, say)
     sets = {"vali": data["vali"], "test": data["test"]}
     chosen: dict[str, tuple[float, LambdaMART]] = {}
     for step in _STEPS:
-        for rate in scale.rates:
-            learner = scale.trees_learner(objective=_OBJECTIVE, step=step, learning_rate=rate, train_measure=True)
+        for learning_rate in scale.learning_rates:
+            learner = scale.tree_learner(LambdaMART, learning_rate, objective=_OBJECTIVE, step=step, train_measure=True)
             learner.fit(data["train"], valid=sets)
             value = max(learner.record_.curves["vali"]["NDCG@10"])
-            say(f"{step}, rate {rate:g}: NDCG@10 {value:.4f} on validation data, {learner.record_.seconds:.1f} s")
+            run.say(
+                f"{step}, rate {learning_rate:g}: NDCG@10 {value:.4f} on validation data, "
+                f"{learner.record_.seconds:.1f} s"
+            )
             if step not in chosen or value > max(chosen[step][1].record_.curves["vali"]["NDCG@10"]):
-                chosen[step] = rate, learner
-    counts = _checkpoints(scale.trees)
-    rules = [Column(f"{step}, rate {rate:g}", "number") for step, (rate, _) in chosen.items()]
+                chosen[step] = learning_rate, learner
+    counts = _checkpoints(scale.n_estimators)
+    rules = [Column(f"{step}, rate {learning_rate:g}", "number") for step, (learning_rate, _) in chosen.items()]
     tables = []
     for name in ("train", "test"):
         curves = [learner.record_.curves[name]["NDCG@10"] for _, learner in chosen.values()]
         rows = tuple((count, *(curve[count - 1] for curve in curves)) for count in counts)
         tables.append(Table((Column("trees", "count"), *rules), rows, f"NDCG@10 on {name} data"))
-    notes = [_compared(chosen, data["test"], count) for count in counts if count >= scale.trees // 10]
-    return Result("wu-fig3", "optimal combination", tuple(tables), tuple(notes), _facts(scale, data, "rate", "epochs"))
+    notes = [_compared(chosen, data["test"], count) for count in counts if count >= scale.n_estimators // 10]
+    return Outcome(tuple(tables), tuple(notes))
 
 
 def _compared(chosen: Mapping[str, tuple[float, LambdaMART]], test: RankingData, count: int) -> str:
@@ -163,14 +193,6 @@ def _compared(chosen: Mapping[str, tuple[float, LambdaMART]], test: RankingData,
     return f"{count} trees, test data, against newton: {', '.join(parts)}."
 
 
-# ---------------------------------------------------------------------- what they share
-def _bench(
-    scale: Scale | None, data: Mapping[str, RankingData] | None, say: Say | None
-) -> tuple[Scale, Mapping[str, RankingData], Say]:
-    scale = scale or Scale()
-    return scale, scale.splits() if data is None else data, say or (lambda _: None)
-
-
 def _p(value: float) -> str:
     return Column("", "p").show(value)
 
@@ -179,42 +201,43 @@ def _checkpoints(trees: int) -> list[int]:
     return sorted({max(1, round(trees * share)) for share in (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)})
 
 
-def _facts(scale: Scale, data: Mapping[str, RankingData], *leave_out: str) -> dict[str, Any]:
-    train = data["train"]
-    facts = {name: value for name, value in asdict(scale).items() if name not in ("n_jobs", *leave_out)}
-    return facts | {"queries": train.n_queries, "documents": train.n_docs, "features": train.n_features}
+# ---------------------------------------------------------------------- the recipes
+_TINY: dict[str, Any] = {
+    "queries": 20,
+    "docs": 8,
+    "features": 4,
+    "n_estimators": 12,
+    "num_leaves": 4,
+    "min_child_samples": 3,
+}
 
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run recipes and print what came out."""
-    from gradrank.experiments import RECIPES, recipe
-
-    names = [name for name in RECIPES if name.startswith("wu-")]
-    parser = argparse.ArgumentParser(prog="python -m gradrank.experiments.wu", description=__doc__.split("\n")[0])
-    parser.add_argument("names", nargs="*", metavar="RECIPE", help=f"of {', '.join(names)}; all by default")
-    defaults = Scale()
-    for name in ("queries", "docs", "features", "trees", "leaves", "min_docs", "epochs", "random_state", "n_jobs"):
-        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=getattr(defaults, name))
-    parser.add_argument("--rate", type=float, default=defaults.rate)
-    parser.add_argument("--rates", type=_numbers, default=defaults.rates, metavar="X,X,…")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
-    options = vars(parser.parse_args(arguments))
-    chosen, as_json = options.pop("names") or names, options.pop("json")
-    scale = Scale(**options)
-    data = scale.splits()
-    for name in chosen:
-        result = recipe(name)(scale, data=data, say=lambda text, name=name: _say(f"{name}: {text}"))
-        sys.stdout.write(to_json(result.to_dict()) if as_json else result.to_markdown() + "\n")
-        sys.stdout.flush()
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    return tuple(float(word) for word in text.split(","))
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(text + "\n")
-
-
-if __name__ == "__main__":
-    main()
+TABLE_1 = Recipe(
+    table_1,
+    PAPER,
+    "table 1",
+    "LambdaMART, McRank and LambdaRank on artificial data",
+    "LambdaMART beats McRank and LambdaRank significantly.",
+    small=TableScale(),
+    tiny=TableScale(**_TINY, epochs=2),
+    full=TableScale(queries=10_000, n_estimators=1000, epochs=100),
+)
+FIGURE_2 = Recipe(
+    figure_2,
+    PAPER,
+    "figure 2",
+    "accuracy against the number of trees",
+    "LambdaMART reaches McRank's accuracy with about half as many trees.",
+    small=RateScale(),
+    tiny=RateScale(**_TINY),
+    full=RateScale(queries=10_000, n_estimators=1000, num_leaves=20, learning_rate=0.15),
+)
+FIGURE_3 = Recipe(
+    figure_3,
+    PAPER,
+    "figure 3",
+    "exact optimal steps against Newton's",
+    "With the optimal combination training and test accuracy converge significantly faster.",
+    small=StepScale(),
+    tiny=replace(StepScale(), **_TINY),
+    full=StepScale(queries=10_000, n_estimators=510, learning_rates=(0.25, 0.5, 1.0)),
+)

@@ -1,4 +1,4 @@
-"""Labeling by people: the ordered top k of each query with few judgments."""
+"""Labeling by people: finding the ordered top k documents of each query with few judgments."""
 
 from gradrank.errors import StaleJudgment
 from gradrank.labeling.judgments import GRADE_NAMES, Judgment, Verdict

@@ -1,4 +1,4 @@
-"""What an assessor says: one judgment, and what is left of many once undo has been heard."""
+"""One judgment of an assessor, and which of many judgments stand after undo."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GRADE_NAMES = ("bad", "fair", "good", "excellent", "perfect")
 
 
 class Verdict(StrEnum):
-    """The answers to "which of the two is more relevant?" and to "which grade?", and the two that take back or put off.
+    """What can be answered to "which of the two is more relevant?" and to "which grade?"; undo and skip besides.
 
     >>> Verdict("a_bad") is Verdict.FIRST_BAD
     True

@@ -1,4 +1,4 @@
-"""What the reports read: plain records of judgments and outcomes, whoever kept them.
+"""Plain records of judgments and outcomes: what the reports read, whoever kept them.
 
 The store turns its events into these; so does the simulation. Nothing here knows of a database.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from difflib import get_close_matches
 
-from gradrank.errors import MeasureError
+from gradrank.errors import MeasureError, UnknownMeasureError
 from gradrank.measures.average_precision import MAP
 from gradrank.measures.base import Measure
 from gradrank.measures.bpref import Bpref
@@ -70,7 +70,7 @@ def measure_of(expression: Expression) -> AnyMeasure:
     if kind is None:
         close = get_close_matches(expression.name.lower(), _BY_SPELLING, n=1)
         hint = f"; did you mean {_BY_SPELLING[close[0]].name}?" if close else ""
-        raise MeasureError(
+        raise UnknownMeasureError(
             f"there is no measure {expression.name!r}{hint} (the measures are {', '.join(REGISTRY)}, Graded)"
         )
     if expression.arguments:

@@ -1,4 +1,4 @@
-"""Is a trained ranker at a local maximum of a measure? Random directions and one weight at a time; climbing."""
+"""Whether a ranker's weights are a local maximum of a measure: random directions, one weight at a time, climbing."""
 
 from gradrank.optimality.climb import Climb as Climb
 from gradrank.optimality.climb import climb as climb

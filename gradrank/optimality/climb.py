@@ -1,4 +1,4 @@
-"""Following the better directions that the test of local optimality finds."""
+"""Climbing: following the better directions that the test of local optimality finds."""
 
 from __future__ import annotations
 
@@ -59,6 +59,28 @@ def climb(
     pass the whole test. A move is made only if the ranker, evaluated anew at its end, is better: the measure never
     falls. KeyboardInterrupt ends the climb and keeps the moves made.
 
+    Parameters
+    ----------
+    ranker
+        a net or a linear ranker
+    data
+        data on which the measure is to rise
+    measure
+        the measure
+    most_moves
+        largest number of moves
+    epsilon, delta, steps, scale, single_weights, random_state, n_jobs
+        as :func:`gradrank.optimality.local_optimality` takes them
+    callback
+        called after each batch of directions
+
+    Returns
+    -------
+    Climb
+        the moved ranker, its way, and the test of the last weights
+
+    Examples
+    --------
     >>> from gradrank.measures import MRR
     >>> from gradrank.models.linear import LinearRanker
     >>> data = RankingData.from_arrays([[1.0, 0.0], [0.0, 1.0]], [0, 1], qid=[1, 1])

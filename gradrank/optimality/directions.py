@@ -1,4 +1,4 @@
-"""How many random directions a claim needs, and the directions themselves."""
+"""Random directions: how many a claim about all directions needs, and how they are drawn."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from gradrank.errors import DataError
 
 
 def direction_count(epsilon: float = 0.01, delta: float = 0.01) -> int:
-    """K = ⌈ln δ / ln(1 − ε)⌉: if at least a share ε of all directions improves, K random ones contain such a direction
-    with probability 1 − δ (Donmez et al. 2009, §5).
+    """How many random directions contain an improving one with probability 1 − δ, if a share ε of all improves.
+
+    K = ⌈ln δ / ln(1 − ε)⌉ (Donmez et al. 2009, §5).
 
     >>> direction_count(0.01, 0.01)
     459
@@ -24,7 +25,7 @@ def direction_count(epsilon: float = 0.01, delta: float = 0.01) -> int:
 
 
 def confidence_of(directions: int, epsilon: float) -> float:
-    """1 − (1 − ε)^k: the confidence that fewer than a share ε of directions improves if none of k random ones does.
+    """The confidence that fewer than a share ε of all directions improves if none of k random ones does: 1 − (1 − ε)^k.
 
     >>> round(confidence_of(459, 0.01), 4)
     0.9901

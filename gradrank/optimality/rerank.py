@@ -1,4 +1,4 @@
-"""Ranking the same documents again and again while their scores drift."""
+"""Ranking the same documents many times while their scores change little from one time to the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a test of local optimality found."""
+"""The result of a test of local optimality."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ class OptimalityResult:
     changes: Changes
     """Of the random directions, in order: directions × steps."""
     weight_names: tuple[str, ...]
-    """What all the weights belong to."""
+    """What each weight belongs to."""
     weights: NDArray[np.int64]
     """Places of the weights that were to be changed alone."""
     weight_changes: Changes
-    """Two rows a weight, up and down."""
+    """Two rows per weight, up and down."""
     key: tuple[int, ...]
-    """Names the random stream."""
+    """Key of the random stream that the directions are drawn from."""
     n_queries: int
 
     # ------------------------------------------------------------------ random directions

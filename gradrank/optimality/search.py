@@ -85,14 +85,43 @@ def local_optimality(
 
     K = ⌈ln δ / ln(1 − ε)⌉ random directions are followed for several steps. If none of them improves the measure
     anywhere, then with confidence 1 − δ fewer than a share ε of all directions does. After that each weight is changed
-    alone, up and down by the same steps; of more than K weights, K drawn at random.
+    alone, up and down by the same steps; of more than K weights, K drawn at random. KeyboardInterrupt ends the test;
+    the result then tells what is known so far.
 
-    ``scale`` says what a step of 1 is: the length of the weight vector (*relative*), or a distance of 1 in the space of
-    weights (*absolute*, as in the paper). A linear ranker orders documents by the direction of its weights alone, so
-    only relative steps give the same verdict for weights that rank alike.
+    Parameters
+    ----------
+    ranker
+        a net or a linear ranker
+    data
+        data on which the measure is looked at, as a rule the training data
+    measure
+        the measure
+    epsilon
+        share of improving directions that would not be missed
+    delta
+        probability of missing them all; the confidence is 1 − δ
+    steps
+        steps along each direction, in ascending order
+    scale
+        what a step of 1 is: the length of the weight vector (``relative``), or a distance of 1 in the space of weights
+        (``absolute``, as in the paper). A linear ranker orders documents by the direction of its weights alone, so only
+        relative steps give the same verdict for weights that rank alike
+    single_weights
+        whether to change each weight alone as well
+    random_state
+        seed of the directions
+    n_jobs
+        threads; all cores by default
+    callback
+        called after each batch of directions
 
-    KeyboardInterrupt ends the test; the result then tells what is known so far.
+    Returns
+    -------
+    OptimalityResult
+        the verdict, and the change of the measure at every point that was tried
 
+    Examples
+    --------
     >>> from gradrank.measures import MRR
     >>> from gradrank.models.linear import LinearRanker
     >>> data = RankingData.from_arrays([[1.0, 0.0], [0.0, 1.0]], [0, 1], qid=[1, 1])

@@ -29,7 +29,7 @@ _NO_TIES: IntArray = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """How the mean of a measure changes: one row a direction, one column a step."""
+    """How the mean of a measure changes: one row per direction, one column per step."""
 
     mean: FloatArray
     """Mean over queries of (value there − value at the weights)."""
@@ -125,7 +125,7 @@ class Terrain:
         documents = slice(self._indptr[first], self._indptr[end])
         n_docs, n_queries, n_steps = int(indptr[-1]), end - first, len(distances)
         X: Any = np.ascontiguousarray(self._matrix[documents if self._rows is None else self._rows[documents]])
-        # Every step is one more copy of the queries, so that the measure's kernel is called once a direction.
+        # Every step is one more copy of the queries, so that the measure's kernel is called once per direction.
         prepared = self._prepared
         lists = np.append((np.arange(n_steps)[:, None] * n_docs + indptr[:-1]).ravel(), n_steps * n_docs)
         sizes = np.tile(np.diff(indptr), n_steps)

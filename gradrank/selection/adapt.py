@@ -1,6 +1,7 @@
-"""Adapting rankers of another domain: is a base better adapted than left alone, forgotten, or interpolated?
+"""Adapting rankers of another domain to little data of one's own (Wu, Burges, Svore, Gao 2009, section 5.5).
 
-Wu, Burges, Svore, Gao (2009), section 5.5: rankers trained on much data of another market, little data of the own.
+Is a ranker of another market (the base) best left as it is, adapted, interpolated with a model of the own data, or
+forgotten?
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ _MANY_QUERIES = 1000
 
 
 def sensible_parameters(data: RankingData) -> dict[str, Any]:
-    """Parameters of the trees for so much training data: the paper's for thousands of queries, careful ones for few.
+    """Parameters of the trees that suit the amount of training data: the paper's for thousands of queries.
+
+    Fewer queries get fewer leaves and a lower rate.
 
     >>> from gradrank.data.artificial import make_data
     >>> sensible_parameters(make_data(60, n_docs=10, n_features=3))
@@ -67,17 +70,16 @@ class Adaptation:
     evaluation: Evaluation
     bases: tuple[str, ...]
     trees: Mapping[str, tuple[int, ...]]
-    """Trees of each trained model in every fold."""
+    """Number of trees of each trained model in every fold."""
     weights: tuple[tuple[float, ...], ...]
-    """Of the interpolation in every fold: the bases, then the model of the own data."""
+    """Weights of the interpolation in every fold: those of the bases, then that of the model of the own data."""
 
     def table(self) -> Table:
         """Means of all systems (the paper's tables 4 and 5)."""
         return self.evaluation.table()
 
     def rows(self) -> list[tuple[str, ComparisonRow]]:
-        """Each adapted base against the base, the model of the own data and the interpolation; with the name of what
-        it is compared with."""
+        """Each adapted base against the base, the own data's model and the interpolation, with the name of these."""
         found = []
         for base in self.bases:
             for other in (base, OWN, INTERPOLATION):
@@ -87,7 +89,7 @@ class Adaptation:
         return found
 
     def comparison(self) -> Table:
-        """Those comparisons as a table."""
+        """The comparisons of :meth:`rows` as a table."""
         columns = (Column("system"), Column("against"), Column("measure"), Column("mean", "number"),
                    Column("difference", "signed"), Column("interval", "interval"), Column("p", "p"),
                    Column("verdict"))  # fmt: skip
@@ -120,17 +122,51 @@ def compare_adaptation(
     parameters: Mapping[str, Any] | None = None,
     say: Said | None = None,
 ) -> Adaptation:
-    """Compare each base alone, a model of the own data alone (LambdaMART), each base adapted (LambdaSMART), and all
-    bases and the own model interpolated (Powell's method on validation data), on the same folds.
+    """Compare the ways to use rankers of another domain, by cross-validation on data of one's own.
 
-    Queries are dealt out into ``folds`` parts at random; each fold trains on all parts but two, chooses the number of
-    trees and the interpolation weights on one, and tests on the other. ``parameters`` change those of
-    :func:`sensible_parameters`. Bases find their features by name; one that misses some is a ModelError.
+    The ways are: each base alone; a model of the own data alone (LambdaMART); each base adapted (LambdaSMART); all
+    bases and the own model interpolated (Powell's method on validation data). Queries are dealt out into parts at
+    random; each fold trains on all parts but two, chooses the number of trees and the interpolation weights on one,
+    and tests on the other.
 
+    Parameters
+    ----------
+    bases
+        rankers of another domain by name; they find their features in the data by name
+    data
+        data of the domain to adapt to
+    objective
+        what training improves; NDCG@10 unless given
+    measures
+        measures to compare by
+    folds
+        number of parts, 3 or more
+    random_state
+        seed of the parts and the trainings
+    n_jobs
+        threads; all cores by default
+    parameters
+        parameters of the trees where they are to differ from :func:`sensible_parameters`
+    say
+        called with a line after each training
+
+    Returns
+    -------
+    Adaptation
+        the evaluation of all ways, every query tested once
+
+    Raises
+    ------
+    ModelError
+        if the data lacks features of a base
+
+    Examples
+    --------
     >>> from gradrank.data.artificial import make_data
     >>> from gradrank.models.linear import LinearRanker
     >>> data = make_data(60, n_docs=10, n_features=3, random_state=1)
-    >>> result = compare_adaptation({"base": LinearRanker([1.0, 0.0, 0.0])}, data, folds=3, parameters={"n_estimators": 10})
+    >>> base = LinearRanker([1.0, 0.0, 0.0])
+    >>> result = compare_adaptation({"base": base}, data, folds=3, parameters={"n_estimators": 10})
     >>> result.evaluation.systems
     ('base', 'own data', 'base, adapted', 'interpolation')
     """
@@ -192,8 +228,32 @@ def adapt(
     n_jobs: int | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> Ranker:
-    """The base adapted to all of the data with a given number of trees, such as the folds' median.
+    """Adapt a base to all of the data with a given number of trees.
 
+    Parameters
+    ----------
+    base
+        ranker of another domain
+    data
+        data of the domain to adapt to
+    objective
+        what training improves; NDCG@10 unless given
+    trees
+        number of trees to add, such as the median over the folds of :func:`compare_adaptation`
+    random_state
+        seed of the training
+    n_jobs
+        threads; all cores by default
+    parameters
+        parameters of the trees where they are to differ from :func:`sensible_parameters`
+
+    Returns
+    -------
+    Ranker
+        the base and the new trees together
+
+    Examples
+    --------
     >>> from gradrank.data.artificial import make_data
     >>> from gradrank.models.linear import LinearRanker
     >>> data = make_data(30, n_docs=10, n_features=3, random_state=1)

@@ -1,10 +1,10 @@
-"""A budgeted portfolio of rankers, combined into one."""
+"""Several kinds of rankers, trained within a time budget and combined into one."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,6 +15,7 @@ from gradrank.combine import Combiner
 from gradrank.combine.ensemble import added_up, spread_within_queries
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
+from gradrank.evaluation.sensitivity import warn_about_few_queries
 from gradrank.evaluation.significance import t_test
 from gradrank.learners.algorithms import algorithm
 from gradrank.learners.base.loop import Callback, Step
@@ -35,7 +36,7 @@ _ENOUGH_TIME = 0.8
 
 @dataclass(frozen=True)
 class Row:
-    """What became of one member."""
+    """What became of one member of the portfolio."""
 
     member: Member
     value: float
@@ -81,11 +82,11 @@ class AutoResult:
 
 
 Listener = Callable[[Member, int], None]
-"""Told which member is trained next, and its number from 1."""
+"""Called before each training with the member that is trained next and its number, from 1."""
 
 
 class _Deadline:
-    """Ends a training that would go on too long; what it has learnt by then is kept."""
+    """A callback that ends a training when the time is up, as Ctrl-C does: what it has learned by then is kept."""
 
     def __init__(self, end: float) -> None:
         self.end = end
@@ -95,6 +96,17 @@ class _Deadline:
         if time.perf_counter() > self.end:
             self.passed = True
             raise KeyboardInterrupt
+
+
+@dataclass
+class _Trained:
+    """The members that have been trained so far, with their scores on the validation data."""
+
+    rows: list[Row] = field(default_factory=list)
+    rankers: list[Ranker] = field(default_factory=list)
+    scores: list[FloatArray] = field(default_factory=list)
+    interrupted: bool = False
+    """Whether the user stopped a training; the deadline is no interruption."""
 
 
 def auto(
@@ -110,14 +122,49 @@ def auto(
     callbacks: Sequence[Callback] = (),
     listener: Listener | None = None,
 ) -> AutoResult:
-    """Train a portfolio within ``budget`` seconds and combine what helps.
+    """Train several kinds of rankers within a time budget and combine what helps.
 
     λ-trees of several shapes, each on half of the features, are summed with equal weight: averaging models that err
-    differently needs no proof. Anything else (MART, a linear ranker, a net) joins with its exact best weight only if
-    that is significantly better at ``level`` on validation queries that did not choose the weight. At most ``most``
-    members are trained, and none is begun that would not be done in time; a member that runs out of time is left
-    out unless it is the only one. Each member can be trained again from its algorithm and parameters.
+    differently needs no proof. Any other ranker (MART, a linear ranker, a net) joins with its exact best weight, but
+    only if the combination is then significantly better on validation queries that did not choose the weight. No
+    member is begun that would not be done in time; one that runs out of time is left out unless it is the only one.
+    Each member can be trained again from its algorithm and parameters.
 
+    Parameters
+    ----------
+    train
+        data to learn from
+    valid
+        data that chooses each member's number of steps and what joins the combination
+    measure
+        what the combination is to be good at
+    budget
+        time for all trainings, in seconds
+    most
+        largest number of members
+    random_state
+        seed of all randomness
+    n_jobs
+        threads; all cores by default
+    level
+        level of significance at which a member joins
+    callbacks
+        called after each step of each training
+    listener
+        called before each training with the member and its number, from 1
+
+    Returns
+    -------
+    AutoResult
+        the combined ranker, and what became of each member
+
+    Warns
+    -----
+    FewQueriesWarning
+        if the validation queries are too few to tell whether a member helps
+
+    Examples
+    --------
     >>> from gradrank.data.artificial import make_splits
     >>> from gradrank.measures import NDCG
     >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
@@ -131,46 +178,17 @@ def auto(
         raise DataError(f"most is {most!r}, expected a whole number of 1 or more")
     began = time.perf_counter()
     deadline = _Deadline(began + budget)
-    rows: list[Row] = []
-    rankers: list[Ranker] = []
-    interrupted = False
     bound = bind_measures(measure.parts if isinstance(measure, Graded) else [measure], valid, n_jobs=n_jobs)
-    scores: list[FloatArray] = []
-    for member in _affordable(
-        portfolio(measure, random_state, nets=find_spec("torch") is not None), rows, most, deadline
-    ):
+    members = portfolio(measure, random_state, nets=find_spec("torch") is not None)
+    trained = _Trained()
+    for member in _affordable(members, trained.rows, most, deadline):
         if listener is not None:
-            listener(member, len(rows) + 1)
-        kind = algorithm(member.algorithm)
-        learner = kind(**member.parameters, n_jobs=n_jobs, callbacks=(*callbacks, deadline))
-        start = time.perf_counter()
-        try:
-            learner.fit(train, valid=valid)
-        except KeyboardInterrupt:
-            if not rows:
-                raise
-            interrupted = not deadline.passed
-            break
-        cut_short = bool(learner.ranker_.training.get("interrupted", False))
-        if cut_short and rows:
-            interrupted = not deadline.passed
-            break
-        if cut_short:
-            # Trained again with so many steps it is the same.
-            grown = learner.ranker_.training["grown"]
-            if learner.steps_parameter is not None:
-                member = replace(member, parameters={**member.parameters, learner.steps_parameter: grown})
-        scores.append(learner.ranker_.grouped_scores(valid, n_jobs=n_jobs))
-        value = mean_value(_first_values(bound, scores[-1]))
-        rows.append(Row(member, value, time.perf_counter() - start))
-        rankers.append(learner.ranker_)
-        if cut_short:
-            interrupted = not deadline.passed
+            listener(member, len(trained.rows) + 1)
+        if not _train(member, train, valid, bound, trained, deadline, callbacks, n_jobs):
             break
     combiner = Combiner(valid, measure, n_jobs=n_jobs)
-    rows, weights = _combined(rows, scores, valid, combiner, bound, level, random_state)
-    total = added_up(weights, scores)
-    values = combiner.named(combiner.values(total))
+    rows, weights = _combined(trained.rows, trained.scores, valid, combiner, bound, level, random_state)
+    values = combiner.named(combiner.values(added_up(weights, trained.scores)))
     seconds = time.perf_counter() - began
     facts = {
         "learner": "auto",
@@ -179,11 +197,47 @@ def auto(
         "values": values,
         "budget": budget,
         "seconds": round(seconds, 3),
-        "interrupted": interrupted,
+        "interrupted": trained.interrupted,
     }
-    kept = [(weight, ranker) for weight, ranker in zip(weights.tolist(), rankers, strict=True) if weight != 0.0]
+    kept = [(weight, ranker) for weight, ranker in zip(weights.tolist(), trained.rankers, strict=True) if weight != 0.0]
     ranker = merged(WeightedSum(kept, feature_names=train.feature_names, training=facts))
-    return AutoResult(ranker, tuple(rows), tuple(rankers), values, seconds, interrupted)
+    return AutoResult(ranker, tuple(rows), tuple(trained.rankers), values, seconds, trained.interrupted)
+
+
+def _train(
+    member: Member,
+    train: RankingData,
+    valid: RankingData,
+    bound: Sequence[BoundMeasure],
+    trained: _Trained,
+    deadline: _Deadline,
+    callbacks: Sequence[Callback],
+    n_jobs: int | None,
+) -> bool:
+    """Train a member and add it to the others; False if it was the last one that there is time for."""
+    learner = algorithm(member.algorithm)(**member.parameters, n_jobs=n_jobs, callbacks=(*callbacks, deadline))
+    start = time.perf_counter()
+    try:
+        learner.fit(train, valid=valid)
+        cut_short = bool(learner.ranker_.training.get("interrupted", False))
+    except KeyboardInterrupt:
+        if not trained.rows:
+            raise
+        cut_short = True
+    if cut_short:
+        trained.interrupted = not deadline.passed
+        if trained.rows:
+            return False  # half a member would only harm the others
+        # Trained again with so many steps it is the same.
+        grown = learner.ranker_.training["grown"]
+        if learner.steps_parameter is not None:
+            member = replace(member, parameters={**member.parameters, learner.steps_parameter: grown})
+    scores = learner.ranker_.grouped_scores(valid, n_jobs=n_jobs)
+    value = mean_value(_first_values(bound, scores))
+    trained.scores.append(scores)
+    trained.rows.append(Row(member, value, time.perf_counter() - start))
+    trained.rankers.append(learner.ranker_)
+    return not cut_short
 
 
 def _affordable(members: Iterator[Member], rows: Sequence[Row], most: int, deadline: _Deadline) -> Iterator[Member]:
@@ -216,39 +270,41 @@ def _combined(
         for row, weight in zip(rows, weights, strict=True)
     ]
     newcomers = sorted((k for k, row in enumerate(rows) if not row.member.in_bag), key=lambda k: -rows[k].value)
+    tried: dict[str, FloatArray] = {}
     for k in newcomers:
         so_far, column = added_up(weights, scores), scores[k] / spreads[k]
-        p, gain = _tested(combiner, bound, so_far, column, valid, random_state)
-        if gain > 0.0 and p < level:
+        before = _first_values(bound, so_far)
+        after = _first_values(bound, _with_newcomer(combiner, so_far, column, valid, random_state))
+        tried.setdefault("trees alone", before)
+        tried[rows[k].member.name] = after
+        test = t_test(after, before)
+        if test.difference > 0.0 and test.p < level:
             found = combiner.search(so_far, column, form="additive")
             weights = weights * found.weights[0]
             weights[k] = found.weights[1] / spreads[k]
-            done[k] = replace(done[k], p=p, verdict="helps")
+            done[k] = replace(done[k], p=test.p, verdict="helps")
         else:
-            done[k] = replace(done[k], p=p, verdict="does not help significantly")
+            done[k] = replace(done[k], p=test.p, verdict="does not help significantly")
+    warn_about_few_queries(
+        tried, bound[0].measure, "what joins the combination", level=level, remedy="take more validation queries"
+    )
     return [replace(row, weight=float(weight)) for row, weight in zip(done, weights, strict=True)], weights
 
 
-def _tested(
-    combiner: Combiner,
-    bound: Sequence[BoundMeasure],
-    so_far: FloatArray,
-    column: FloatArray,
-    valid: RankingData,
-    random_state: int,
-) -> tuple[float, float]:
-    """p and mean difference of adding a column, each query judged with a weight that it had no part in choosing."""
-    if valid.n_queries < 2:
-        return float("nan"), 0.0
+def _with_newcomer(
+    combiner: Combiner, so_far: FloatArray, column: FloatArray, valid: RankingData, random_state: int
+) -> FloatArray:
+    """Scores with a newcomer added, each query with a weight that it had no part in choosing."""
     n_parts = min(_PARTS, valid.n_queries)
+    if n_parts < 2:
+        return so_far
     part = np.random.default_rng(random_state).permutation(valid.n_queries) % n_parts
     added = np.empty_like(so_far)
     for number in range(n_parts):
         inside = np.repeat(part == number, valid.sizes)
         first, second = combiner.only(part != number).search(so_far, column, form="additive").weights
         added[inside] = first * so_far[inside] + second * column[inside]
-    test = t_test(_first_values(bound, added), _first_values(bound, so_far))
-    return test.p, test.difference
+    return added
 
 
 def _first_values(bound: Sequence[BoundMeasure], scores: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Choosing among systems measure by measure, the trusted measure first, with significance."""
+"""Choosing among systems measure by measure, the trusted one first, by significance tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Choice:
     level: float
     margin: float | None
     reasons: dict[str, str]
-    """By system what decided about it, in words."""
+    """What decided about each system, in words."""
 
     def sentence(self) -> str:
         """The outcome in words."""
@@ -62,16 +62,37 @@ def choose(
 ) -> Choice:
     """Choose the system that is best on the later measures among those that leave the first one unharmed.
 
-    Tier by tier over ``measures`` (those of the evaluation unless given; a graded measure stands for its parts): on the
-    first a system stays if it is not significantly below the ``baseline`` (the first system unless named) in a paired
-    test; on each further one but the last if it is not significantly below the best of those that are left; on the
-    last the highest mean wins, and among equals the one given first. The baseline itself always stays on the first
-    measure, so there is always a choice.
+    On the first measure a system stays if it is not significantly below the baseline in a paired test; on each further
+    one but the last if it is not significantly below the best of those that are left; on the last the highest mean
+    wins, and among equals the one given first. The baseline always stays on the first measure, so there is always a
+    choice. P-values are not corrected for the number of systems: a correction would make harm harder to see.
 
-    P-values are not corrected for the number of systems: a correction would make harm harder to see. With a ``margin``
-    harm must be ruled out instead of merely not be shown: the lower end of the interval that covers 1 − ``level`` of
-    the difference must lie above −margin.
+    Parameters
+    ----------
+    evaluation
+        values per query of all systems, by all measures that decide
+    measures
+        measures that decide, the trusted one first; a graded measure stands for its parts; those of the evaluation
+        unless given
+    baseline
+        system that must not be harmed; the first unless named
+    test
+        paired test: ``t``, ``randomization`` or ``bootstrap``
+    level
+        level at which harm counts
+    margin
+        rule harm out instead of merely not seeing it: the lower end of the interval that covers 1 − ``level`` of the
+        difference must lie above −margin
+    resamples, random_state
+        number of resamples of the randomization and bootstrap tests, and their seed
 
+    Returns
+    -------
+    Choice
+        the system, and in words what decided about each
+
+    Examples
+    --------
     >>> from gradrank.data.ranking_data import RankingData
     >>> from gradrank.evaluation.evaluate import evaluate
     >>> from gradrank.measures import parse_measure

@@ -1,4 +1,4 @@
-"""What a portfolio tries, in which order."""
+"""The members of a portfolio: which learners are tried, with which parameters, in which order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from gradrank.measures import NDCG, AnyMeasure, Graded, Measure
 from gradrank.objectives import Regression
 
-# Trees that see only part of the features differ more from each other, which is what summing them lives on.
+# Trees that see only part of the features differ more from each other, and the sum gains by their differences.
 _FEATURES = 0.5
 # Shapes of the λ-trees, one after the other: leaves and rate.
 _SHAPES = ((15, 0.05), (7, 0.05), (31, 0.05))
@@ -24,12 +24,23 @@ class Member:
     algorithm: str
     parameters: Mapping[str, Any]
     in_bag: bool = False
-    """Whether it is one of the like-minded models whose plain sum everything else is added to."""
+    """Whether it is one of the λ-trees that are summed with equal weight; other members must prove that they help."""
 
 
 def portfolio(measure: AnyMeasure, random_state: int = 0, *, nets: bool = True) -> Iterator[Member]:
-    """Learners without end: λ-trees of several shapes, and early on one each of MART, a linear ranker and a net.
+    """Members without end: λ-trees of several shapes, and early on one each of MART, a linear ranker and a net.
 
+    Parameters
+    ----------
+    measure
+        what the portfolio is to be good at
+    random_state
+        seed of the first members; each λ-tree has its own
+    nets
+        whether to try a net, which needs PyTorch
+
+    Examples
+    --------
     >>> from itertools import islice
     >>> [member.name for member in islice(portfolio(NDCG(10)), 5)]
     ['lambdamart 1', 'lambdamart 2', 'mart', 'lambdamart 3', 'ranksvm']

@@ -1,4 +1,4 @@
-"""Training one learner with several weights of the lower tiers, and choosing among the models."""
+"""Sweeps: one learner trained with several weights of the lower tiers, and the choice among the models."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, TrainingError
 from gradrank.evaluation.compare import Comparison, TestName, compare
 from gradrank.evaluation.evaluate import Evaluation, evaluate
+from gradrank.evaluation.sensitivity import warn_about_few_queries
 from gradrank.evaluation.tables import Column, Table
 from gradrank.learners.base.checkpoint import fingerprint
 from gradrank.learners.base.estimator import RankingEstimator
@@ -29,6 +30,7 @@ WEIGHTS = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5)
 _NO_MATTER = ("n_jobs", "checkpoint", "checkpoint_every", "callbacks", "warm_start", "diagnostics")
 
 Fit = Callable[[str, RankingEstimator], None]
+"""Trains the learner of a model's name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +38,7 @@ class Sweep:
     """The models of a sweep, the first one without the lower tiers, and the one that was chosen."""
 
     weights: Mapping[str, float]
-    """By name of the model."""
+    """Weight of the lower tiers, by name of the model."""
     rankers: Mapping[str, Ranker]
     evaluations: Mapping[str, Evaluation]
     """``valid``, on which the choice was made, and ``test`` if it was given."""
@@ -56,7 +58,7 @@ class Sweep:
         return compare(evaluation, self.choice.baseline, test=self.test, level=self.choice.level, correction=None)
 
     def efficient(self, data: str = "valid") -> list[str]:
-        """Models that no other beats on one measure without losing on another, by means."""
+        """Models that no other model equals on all measures and beats on one, by means."""
         evaluation = self.evaluations[data]
         means = np.array([[evaluation.summary(name, m).mean for m in evaluation.measures] for name in self.rankers])
         return [
@@ -66,7 +68,7 @@ class Sweep:
         ]
 
     def table(self, data: str = "valid") -> Table:
-        """One row a model: means, differences from weight 0 with p-values, and what was decided."""
+        """One row per model: means, differences from weight 0 with p-values, and what was decided."""
         evaluation = self.evaluations[data]
         comparison = self.comparison(data)
         rows_of = {(row.system, row.measure): row for row in comparison.rows} if comparison else {}
@@ -119,17 +121,47 @@ def sweep(
     folder: str | Path | None = None,
     fit: Fit | None = None,
 ) -> Sweep:
-    """Train a graded objective with several weights of its lower tiers, weight 0 among them, and choose (see choose).
+    """Train a graded objective with several weights of its lower tiers, and choose one of the models.
 
-    ``learner`` is a template whose objective is a :class:`Tiered`; a weight is the share of all lower tiers together,
-    which keep their proportions. ``measures`` decide, the trusted one first; the learner's unless given. ``valid``
-    chooses the number of steps and the weight, ``test_data`` is only looked at. With a ``folder`` finished models are
-    kept there, so that a sweep that was killed goes on, and further weights can be added. ``fit`` stands in for
-    ``learner.fit(train, valid=valid)``, e.g. to show progress.
+    Weight 0, the upper tier alone, is always among them: it is the baseline that must not be harmed. The rule of choice
+    is :func:`gradrank.selection.choice.choose`.
 
+    Parameters
+    ----------
+    learner
+        template of all trainings; its objective is tiered: ``"Tiered(NDCG, CNDCG(label=clicks))"``
+    train
+        data to learn from
+    valid
+        data that chooses each model's number of steps, and the weight
+    weights
+        shares of all lower tiers together, from 0 to 1; the lower tiers keep their proportions
+    test_data
+        data on which all models are evaluated as well; it decides nothing
+    measures
+        measures that decide, the trusted one first; the learner's unless given
+    level, margin, test
+        of the choice, see :func:`gradrank.selection.choice.choose`
+    folder
+        where finished models are kept, so that a sweep that was killed goes on, and weights can be added later
+    fit
+        called with each model's name and its learner instead of ``learner.fit(train, valid=valid)``, to show progress
+
+    Returns
+    -------
+    Sweep
+        all models with their evaluations, and the choice
+
+    Warns
+    -----
+    FewQueriesWarning
+        if the validation queries are too few to see harm to the trusted measure
+
+    Examples
+    --------
     >>> from gradrank.data.artificial import make_splits
     >>> from gradrank.learners import LambdaMART
-    >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1, clicks=True)
+    >>> data = make_splits(200, n_docs=10, n_features=5, random_state=1, clicks=True)
     >>> learner = LambdaMART("Tiered(NDCG@3, CNDCG@3)", n_estimators=10, min_child_samples=5)
     >>> found = sweep(learner, data["train"], data["vali"], [0.2, 0.5])
     >>> list(found.rankers), found.ranker is found.rankers[found.choice.system]
@@ -149,6 +181,9 @@ def sweep(
     sets = {"valid": valid} if test_data is None else {"valid": valid, "test": test_data}
     evaluations = {name: evaluate(data, rankers, parts) for name, data in sets.items()}
     choice = choose(evaluations["valid"], parts, level=level, margin=margin, test=test)
+    trusted = {name: evaluations["valid"].values[name][parts[0]] for name in rankers}
+    remedy = "take more validation queries" + ("" if margin is not None else ", or rule out harm with a margin")
+    warn_about_few_queries(trusted, parts[0], "the choice of the weight", level=level, remedy=remedy)
     return Sweep(dict(zip(rankers, grid, strict=True)), rankers, evaluations, choice, test)
 
 

@@ -15,7 +15,7 @@ from gradrank.cli.main import app
 from gradrank.data.formats.letor import write_letor
 from gradrank.data.ranking_data import RankingData
 from gradrank.labeling.judgments import Verdict
-from gradrank.labeling.project.desk import Desk, Vote
+from gradrank.labeling.project.judging import Desk, Vote
 from gradrank.labeling.project.store import Store
 
 QUERIES, DOCUMENTS = 6, 8

@@ -93,6 +93,18 @@ def test_what_people_see_and_doing_it_again() -> None:
     assert json.loads(Path("model.json").read_text())["payload"] == json.loads(before)["payload"]
 
 
+def test_a_choice_on_few_queries_is_noted() -> None:
+    assert run("make-data", "few", "--queries", 16, "--docs", 12, "--features", 6, "--clicks").exit_code == 0
+    files = [str(word).replace("d/", "few/") for word in FILES]
+    result = run("sweep", *files, *QUICK, "--weights", 0.05, "-o", "few.json")
+    assert result.exit_code == 0
+    assert "gradrank: note: the choice of the weight means little: on 8 queries" in result.stderr
+    assert Path("few.json").exists()
+    quiet = run("sweep", *files, *QUICK, "--weights", 0.05, "-o", "quiet.json", "--quiet")
+    assert quiet.exit_code == 0
+    assert quiet.stderr == ""
+
+
 def test_a_killed_sweep_goes_on() -> None:
     words = ["sweep", *map(str, (*FILES, *QUICK, "--weights", "0.2,0.4")), "-o", "m.json"]
     process = subprocess.Popen(

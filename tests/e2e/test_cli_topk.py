@@ -1,4 +1,4 @@
-"""Top-k truth, top-k rankers and experiments on the command line."""
+"""Top-k truth and top-k rankers on the command line."""
 
 from __future__ import annotations
 
@@ -124,47 +124,3 @@ def test_training_says_what_is_wrong() -> None:
         assert result.exit_code == 2
         assert message in result.stderr
         assert not Path("m.json").exists()
-
-
-# ---------------------------------------------------------------------- experiments
-SMALL = ("--set", "rankers=RankSVM,SVMmap,FocusedSVM", "--set", "beta=0.5", "--set", "c=1.0", "--set", "k=3")
-
-
-def test_experiments_are_listed() -> None:
-    result = run("experiment")
-    assert result.exit_code == 0
-    assert "niu-4" in result.stdout
-    assert "wu-1" in result.stdout
-
-
-def test_experiment_on_a_folder_of_data() -> None:
-    result = run("experiment", "niu-4", "--data", "d", "--out", "out", *SMALL, "--format", "json")
-    assert result.exit_code == 0, result.stderr
-    value = json.loads(result.stdout)
-    assert value == json.loads(Path("out/niu-4.json").read_text())
-    assert [row["ranker"] for row in value["tables"][1]["rows"]] == ["RankSVM", "SVMmap", "FocusedSVM"]
-    assert Path("out/niu-4.md").read_text().startswith("### niu-4")
-    again = run("experiment", "niu-4", "--data", "d", "--out", "out", *SMALL, "--format", "json")
-    assert again.stdout == result.stdout
-    assert "6 of 6 trainings are kept from before" in again.stderr
-
-
-def test_figure_is_drawn() -> None:
-    pytest.importorskip("matplotlib")
-    options = ("--data", "d", *SMALL, "--set", "betas=0,0.5,1", "--set", "truths=topk", "--plot", "beta.svg", "--quiet")
-    assert run("experiment", "niu-fig1", *options).exit_code == 0
-    assert "KappaNDCG@3" in Path("beta.svg").read_text()
-
-
-def test_experiments_say_what_is_wrong() -> None:
-    for arguments, message in (
-        (("niu-9",), "there is no experiment 'niu-9'"),
-        (("niu-4", "--set", "foo=1"), "--set is 'foo=1', expected KEY=VALUE with one of k, rankers"),
-        (("niu-4", "--set", "k=x"), "--set k is 'x', expected a number"),
-        (("niu-4", "--set", "k=1.5"), "--set k is '1.5', expected a whole number"),
-        (("niu-4", "--data", "nowhere"), "nowhere: is no folder"),
-        (("niu-fig1", "--plot", "x.txt"), "x.txt: has the suffix '.txt'"),
-    ):
-        result = run("experiment", *arguments)
-        assert result.exit_code == 2
-        assert message in result.stderr

@@ -18,8 +18,8 @@ import pytest
 from gradrank.labeling.judgments import Verdict
 from gradrank.labeling.project.access import Access
 from gradrank.labeling.project.assignment import assign
-from gradrank.labeling.project.desk import Desk, Vote, load_history
 from gradrank.labeling.project.importing import import_files
+from gradrank.labeling.project.judging import Desk, Vote, load_history
 from gradrank.labeling.project.store import Store, create_project
 from gradrank.labeling.strategies import strategy
 from gradrank.labeling.web.app import create_app

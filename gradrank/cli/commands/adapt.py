@@ -1,4 +1,4 @@
-"""``gradrank adapt``."""
+"""``gradrank adapt``: ways to use models of another domain, compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gradrank auto``."""
+"""``gradrank auto``: several rankers within a time budget, combined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gradrank clicks``."""
+"""``gradrank clicks``: click labels from a click log."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def clicks(
             "--out",
             metavar="FILE",
             help="Write the joined labels: data with one more label (.parquet, .csv, .gradrank, …), "
-            "or else one number a line in DATA's row order.",
+            "or else one number per line in DATA's row order.",
         ),
     ] = None,
     name: Annotated[str, typer.Option("--name", help="Name of the label source in joined data.")] = "clicks",

@@ -1,4 +1,4 @@
-"""``gradrank constructions``."""
+"""``gradrank constructions``: the λ constructions of a measure, compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gradrank diagnose``."""
+"""``gradrank diagnose``: how a model was trained."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def diagnose(
     model: options.ModelFile,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="PAGE|FOLDER", help="An HTML page, or a folder for one image a figure."),
+        typer.Option(
+            "--output", "-o", metavar="PAGE|FOLDER", help="An HTML page, or a folder for one image per figure."
+        ),
     ] = None,
     image: Annotated[Image, typer.Option("--image", help="Kind of the images in a folder.")] = Image.svg,
     show_as: Annotated[

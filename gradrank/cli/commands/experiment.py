@@ -1,137 +1,179 @@
-"""``gradrank experiment``."""
+"""``gradrank experiment``: list, show and run the papers' tables and figures."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, check_writable, make_folder, print_text
+from gradrank.cli.common import Notes, check_writable, make_folder, print_table, print_text
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
+    from gradrank.evaluation.tables import Table
+    from gradrank.experiments.recipe import Recipe
     from gradrank.experiments.result import Result
 
 
-def experiment(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Table or figure; none: list them.")] = None,
+class ScaleName(StrEnum):
+    """How large an experiment is."""
+
+    tiny = "tiny"
+    small = "small"
+    paper = "paper"
+
+
+class ResultFormat(StrEnum):
+    """How results go to standard output."""
+
+    md = "md"
+    json = "json"
+
+
+app = typer.Typer(
+    help="Run the tables and figures of the papers, on artificial data or on yours.", no_args_is_help=True
+)
+
+Name = Annotated[str, typer.Argument(metavar="ID", help="Table or figure, as 'gradrank experiment list' names it.")]
+
+
+@app.command("list")
+def list_recipes(show_as: options.ShowAs = options.OutputFormat.table) -> None:
+    """List the tables and figures, with what the papers found."""
+    from gradrank.evaluation.tables import Column, Table
+    from gradrank.experiments import RECIPES, recipe
+
+    rows = []
+    for name in RECIPES:
+        found = recipe(name)
+        rows.append((name, found.paper, found.shows, found.finding))
+    columns = (Column("id"), Column("paper"), Column("shows"), Column("the paper's finding"))
+    print_table(Table(columns, tuple(rows)), show_as)
+
+
+@app.command("show")
+def show(name: Name, show_as: options.ShowAs = options.OutputFormat.table) -> None:
+    """Show what an experiment does, and its settings at each scale."""
+    from gradrank.experiments import recipe
+
+    found = recipe(name)
+    if show_as in (options.OutputFormat.table, options.OutputFormat.md):
+        print_text(_described(name, found))
+    print_table(_settings(found), show_as)
+
+
+@app.command("run")
+def run(
+    names: Annotated[list[str], typer.Argument(metavar="ID…", help="Tables and figures, one after another.")],
+    scale: Annotated[
+        ScaleName,
+        typer.Option(
+            "--scale",
+            help="Size: small as in the documentation, paper as in the paper where that is known, tiny for a try.",
+        ),
+    ] = ScaleName.small,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the scale. May be repeated."),
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
             "--data",
             metavar="DIR",
-            help="Folder of data: LETOR's S1 … S5 or Fold1 …, or train, vali, test files. Artificial data without it.",
+            help="Folder with train, vali and test files, or LETOR's S1 … S5 or Fold1 …. Artificial data without it.",
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder for the result and for trainings that are done."),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the experiment. May be repeated."),
+    seeds: Annotated[
+        int, typer.Option("--seeds", metavar="N", min=1, help="Run with so many seeds and give means and deviations.")
+    ] = 1,
+    seed: Annotated[
+        int | None,
+        typer.Option("--random-state", "--seed", min=0, help="Seed of all randomness, or the first of many."),
     ] = None,
     jobs: Annotated[
-        int, typer.Option("--jobs", metavar="N", min=1, help="Trainings side by side, where an experiment can.")
+        int, typer.Option("--jobs", metavar="N", min=1, help="Trainings, or seeds, side by side in so many processes.")
     ] = 1,
+    threads: options.Threads = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder for the results and for trainings that are done."),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw a figure's lines: .svg, .png or .pdf.")
     ] = None,
-    show_as: Annotated[
-        options.TableOrJson, typer.Option("--format", help="Form of the result.")
-    ] = options.TableOrJson.table,
+    show_as: Annotated[ResultFormat, typer.Option("--format", help="Form of the results.")] = ResultFormat.md,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run a table or figure of one of the papers, on artificial data or on yours."""
-    from gradrank.experiments import RECIPES, recipe
+    """Run tables or figures and print what came out, beside what the paper found."""
+    from gradrank.evaluation.tables import to_json
+    from gradrank.experiments import recipe
+    from gradrank.experiments import run as run_recipe
 
-    if name is None:
-        print_text(_listed(RECIPES) + "\n")
-        return
     notes = Notes(quiet)
-    run = recipe(name)
-    known = inspect.signature(run).parameters
-    scale = _scale(run, settings or ())
+    chosen: dict[str, Any] = {}
+    for name in names:
+        own = {} if seed is None else {"random_state": seed}
+        made = recipe(name).scale(scale.value).changed(settings or ())
+        without_effect = [pair for pair in settings or () if pair.partition("=")[0] in made.of_data()]
+        if data is not None and without_effect:
+            raise DataError(f"--set {without_effect[0]} describes artificial data, --data gives other data: drop one")
+        chosen[name.lower()] = replace(made, n_jobs=threads, **own)
     if plot is not None:
+        if len(chosen) > 1:
+            raise DataError("--plot draws one figure: give one ID")
         _check_plot(plot)
     if out is not None:
         make_folder(out)
-    given: dict[str, Any] = {"say": notes.say}
-    if "out" in known:
-        given |= {"out": out, "jobs": jobs}
-    elif jobs > 1:
-        notes.say(f"{name} has nothing to do side by side: --jobs is not used")
-    if data is not None:
-        with notes.working(f"reading {data}"):
-            given |= _read(data, known, name)
-    result = run(scale, **given)
-    _write(result, out, plot, notes)
-    if show_as is options.TableOrJson.json:
-        from gradrank.evaluation.tables import to_json
+    results = []
+    for name, each in chosen.items():
 
-        print_text(to_json(result.to_dict()))
-    else:
-        print_text(result.to_markdown())
+        def say(text: str, name: str = name) -> None:
+            notes.say(f"{name}: {text}")
 
-
-def _listed(recipes: Mapping[str, str]) -> str:
-    """All experiments, one a line, with the first sentence of what they do."""
-    from gradrank.experiments import recipe
-
-    width = max(map(len, recipes))
-    return "\n".join(f"{name:{width}}  {_summary(recipe(name))}" for name in recipes)
+        result = run_recipe(name, scale=each, data=data, seeds=seeds, jobs=jobs, out=out, say=say)
+        results.append(result)
+        if plot is not None:
+            _draw(result, plot, notes)
+        if show_as is ResultFormat.md:
+            print_text(("\n" if len(results) > 1 else "") + result.to_markdown())
+    if show_as is ResultFormat.json:
+        found = [result.to_dict() for result in results]
+        print_text(to_json(found[0] if len(found) == 1 else found))
 
 
-def _summary(run: Any) -> str:
-    return (inspect.getdoc(run) or "").split("\n")[0]
+def _described(name: str, found: Recipe) -> str:
+    reads = "folds of train, validation and test data" if found.reads == "folds" else "train, validation and test data"
+    return (
+        f"{name.lower()}: {found.title}\n"
+        f"{found.paper}, {found.shows}\n"
+        f"The paper's finding: {found.finding}\n"
+        f"Runs on {reads}, artificial unless --data gives some.\n\n"
+    )
 
 
-def _scale(run: Any, settings: Sequence[str]) -> Any:
-    """The experiment's settings: its own scale with what ``--set`` changes."""
-    module = inspect.getmodule(run)
-    kind = getattr(module, "Scale", None)
-    if kind is None:
-        if settings:
-            raise DataError("this experiment has no settings")
-        return None
-    known = {field.name: getattr(kind(), field.name) for field in fields(kind)}
-    asked: dict[str, Any] = {}
-    for pair in settings:
-        key, equals, text = pair.partition("=")
-        key = key.replace("-", "_")
-        if not equals or key not in known:
-            raise DataError(f"--set is {pair!r}, expected KEY=VALUE with one of {', '.join(known)}")
-        asked[key] = _value(key, text, known[key])
-    return kind(**asked)
+def _settings(found: Recipe) -> Table:
+    """All settings with their values at each scale and their meanings, then the learners' fixed parameters."""
+    from gradrank.evaluation.tables import Column, Table
+    from gradrank.experiments.result import shown
 
-
-def _value(key: str, text: str, default: Any) -> Any:
-    """A setting's text as what its default is: a number, a word, several of them."""
-    if isinstance(default, tuple):
-        return tuple(_value(key, part.strip(), default[0] if default else "") for part in text.split(","))
-    if isinstance(default, dict):
-        raise DataError(f"--set {key}: this setting can be given in Python only")
-    value = options.number_or_text(text)
-    if isinstance(default, int | float) and not isinstance(value, int | float):
-        raise DataError(f"--set {key} is {text!r}, expected a number")
-    if isinstance(default, int) and not isinstance(default, bool) and not isinstance(value, int):
-        raise DataError(f"--set {key} is {text!r}, expected a whole number")
-    return value
-
-
-def _read(folder: Path, known: Mapping[str, Any], name: str) -> dict[str, Any]:
-    from gradrank.experiments.folders import read_folds, read_splits
-
-    if "folds" in known:
-        return {"folds": read_folds(folder)}
-    if "data" in known:
-        return {"data": read_splits(folder)}
-    raise DataError(f"{name} makes its data itself: leave out --data")
+    scales = {"small": found.small} | ({} if found.full is None else {"paper": found.full})
+    rows: list[tuple[str, ...]] = [
+        (key, *(shown(each.values()[key]) for each in scales.values()), meaning)
+        for key, meaning in found.small.meanings().items()
+        if key != "n_jobs"
+    ]
+    for learner in found.small.learners():
+        for key in found.small.learners()[learner]:
+            values = [shown(each.learners().get(learner, {}).get(key)) for each in scales.values()]
+            if key not in found.small.meanings():
+                rows.append((f"{learner}: {key}", *values, "pinned"))
+    columns = (Column("setting"), *(Column(name) for name in scales), Column("meaning"))
+    return Table(columns, tuple(rows))
 
 
 def _check_plot(plot: Path) -> None:
@@ -142,19 +184,11 @@ def _check_plot(plot: Path) -> None:
     check_writable(plot)
 
 
-def _write(result: Result, out: Path | None, plot: Path | None, notes: Notes) -> None:
-    from gradrank.evaluation.tables import to_json
-    from gradrank.runtime.files import replacing
+def _draw(result: Result, plot: Path, notes: Notes) -> None:
+    from gradrank.report.figures import write_figure
+    from gradrank.report.lines import can_be_drawn, draw_tables
 
-    if out is not None:
-        for suffix, text in ((".md", result.to_markdown()), (".json", to_json(result.to_dict()))):
-            with replacing(out / f"{result.name}{suffix}") as temporary:
-                temporary.write_text(text, encoding="utf-8")
-    if plot is not None:
-        from gradrank.report.figures import write_figure
-        from gradrank.report.lines import can_be_drawn, draw_tables
-
-        if not any(can_be_drawn(table) for table in result.tables):
-            notes.say(f"{result.name} has no lines to draw: {plot} is not written")
-            return
-        write_figure(draw_tables(result.tables), plot)
+    if not any(can_be_drawn(table) for table in result.tables):
+        notes.say(f"{result.name} has no lines to draw: {plot} is not written")
+        return
+    write_figure(draw_tables(result.tables), plot)

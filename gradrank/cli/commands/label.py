@@ -269,7 +269,7 @@ def board(
 ) -> None:
     """Show how far the project is."""
     from gradrank.labeling.project.board import board as board_of
-    from gradrank.labeling.project.desk import Desk
+    from gradrank.labeling.project.judging import Desk
 
     with _open(project) as store:
         now = board_of(Desk(store))
@@ -417,7 +417,7 @@ app.command("simulate")(label_simulate.simulate)
 
 
 def _text(path: Path) -> str:
-    from gradrank.labeling.project.sources import Fault, read_text
+    from gradrank.labeling.project.source_files import Fault, read_text
 
     faults: list[Fault] = []
     text = read_text(path, faults)

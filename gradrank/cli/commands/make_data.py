@@ -1,4 +1,4 @@
-"""``gradrank make-data``."""
+"""``gradrank make-data``: artificial data with a known truth."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def make_data(
     queries: Annotated[
         int, typer.Option("--queries", min=1, help="Training and test queries each; half as many for validation.")
     ] = 10_000,
-    docs: Annotated[int, typer.Option("--docs", min=1, help="Documents a query.")] = 50,
+    docs: Annotated[int, typer.Option("--docs", min=1, help="Documents per query.")] = 50,
     docs_to: Annotated[
         int | None, typer.Option("--docs-to", min=1, help="If given, a query has between --docs and this many.")
     ] = None,
@@ -24,7 +24,7 @@ def make_data(
     grades: Annotated[int, typer.Option("--grades", min=2, help="Grades of relevance.")] = 5,
     noise: Annotated[float, typer.Option("--noise", min=0, help="Judges' error, in deviations of relevance.")] = 0.0,
     clicks: Annotated[
-        bool, typer.Option("--clicks", help="Write click labels too: *.clicks.txt, one number a line.")
+        bool, typer.Option("--clicks", help="Write click labels too: *.clicks.txt, one number per line.")
     ] = False,
     second_graders: Annotated[
         float | None,

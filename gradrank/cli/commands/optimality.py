@@ -1,4 +1,4 @@
-"""``gradrank optimality``."""
+"""``gradrank optimality``: whether a ranker's weights are a local optimum of a measure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gradrank split``."""
+"""``gradrank split``: data cut into folds or shares of queries."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a labeling project tells: agreement, cost, tests, simulation."""
+"""Analysis of labeling: agreement between assessors, cost, tests between tools, simulated assessors."""

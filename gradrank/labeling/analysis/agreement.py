@@ -115,8 +115,19 @@ def agreement(
 ) -> Agreement:
     """Count the agreement on all queries that two or more assessors finished with a tool.
 
-    ``records`` (those that still stand) are needed for the scope ``judged`` only.
+    Parameters
+    ----------
+    tool
+        whose outcomes count
+    outcomes
+        outcomes of all assessors
+    records
+        judgments that stand; needed for the scope ``judged`` only
+    scope
+        which pairs of documents count: ``all``, ``top`` or ``judged``
 
+    Examples
+    --------
     >>> ann = Outcome("ann", "q", Tool.PREFERENCES, "heap", 2, ("a", "b", "c"), (("a",), ("b",)))
     >>> bob = Outcome("bob", "q", Tool.PREFERENCES, "heap", 2, ("a", "b", "c"), (("a",), ("c",)))
     >>> agreement(Tool.PREFERENCES, [ann, bob]).counts.tolist()

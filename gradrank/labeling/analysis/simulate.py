@@ -71,13 +71,29 @@ def simulate_counts(
     noise: float = 0.0,
     prior_tau: float | None = None,
 ) -> Counts:
-    """Let simulated assessors find the top k of n documents, again and again.
+    """Count the judgments that a strategy takes when simulated assessors find the top k of n documents.
 
-    Documents are in strict order, or on so many ``levels`` drawn uniformly, equal ones being ties. With ``noise`` s
-    an answer is wrong with probability 1 / (1 + exp(distance / s)), the distance being counted in ranks (or levels).
-    ``prior_tau`` is Kendall's τ between the true order and the one in which documents come to a strategy that uses
-    a prior; 0.64 unless given.
+    Parameters
+    ----------
+    name
+        of the strategy
+    n, k
+        number of documents, and how many of the best are wanted in order
+    runs
+        number of simulated queries
+    seed
+        of all randomness
+    levels
+        number of grades, drawn evenly, documents of the same grade being tied; a strict order without
+    noise
+        scale s of errors: an answer is wrong with probability 1 / (1 + exp(distance / s)), the distance being counted
+        in ranks (or levels)
+    prior_tau
+        Kendall's τ between the true order and the one in which documents come to a strategy that uses a prior; 0.64
+        unless given
 
+    Examples
+    --------
     >>> counts = simulate_counts("tournament", n=8, k=1, runs=5)
     >>> counts.judgments, counts.exact
     ((7, 7, 7, 7, 7), (True, True, True, True, True))
@@ -182,7 +198,7 @@ PAPER_ASSESSORS = AssessorModel(
     opinion=0.48, slip=0.12, tie=0.08, grading=0.52, leniency=0.48, cuts=(-0.2, 0.5, 1.05, 1.6)
 )
 """Fitted by hand to tables 1 to 3 of the paper. Over 20 studies with seeds that were not used to fit it: 143.5
-judgments a query by `heap` (paper 142.76), agreement 75.0 ± 1.2 % and 55.6 ± 2.1 % (74.5, 54.7), without ties
+judgments per query by `heap` (paper 142.76), agreement 75.0 ± 1.2 % and 55.6 ± 2.1 % (74.5, 54.7), without ties
 89.7 ± 0.7 % and 82.6 ± 0.8 % (89.7, 83.1); ± is the standard deviation of one study."""
 
 
@@ -206,12 +222,30 @@ def simulate_study(
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> Study:
-    """A study like the paper's: each query judged by ``overlap`` assessors with each of the two tools.
+    """Simulate a study like the paper's: each query is judged by several assessors with each of the two tools.
 
     Queries are dealt in turn: query q goes to the assessors q, q+1, … with preferences and to the next ones with
-    grades, so that nobody sees a query with both tools and all use both equally often. ``progress`` is told the
-    number of queries done.
+    grades, so that nobody sees a query with both tools and all use both equally often.
 
+    Parameters
+    ----------
+    queries, n, k
+        number of queries, documents per query, and documents wanted in order
+    assessors
+        number of assessors
+    overlap
+        assessors per query and tool
+    name
+        of the strategy for preferences
+    model
+        how assessors differ and err
+    seed
+        of all randomness
+    progress
+        called with the number of queries done
+
+    Examples
+    --------
     >>> study = simulate_study(queries=2, n=6, k=2, seed=1)
     >>> sorted({(outcome.query, outcome.tool.value, outcome.assessor) for outcome in study.outcomes})[:3]
     [('q01', 'T1', 'U1'), ('q01', 'T1', 'U2'), ('q01', 'T2', 'U3')]

@@ -1,1 +1,1 @@
-"""A labeling project: its database, import and export, assignment, access, the assessors' desk."""
+"""A labeling project: its database, import and export, assignment, access, judging."""

@@ -1,4 +1,4 @@
-"""Who may come in: links that are invitations, and sessions on the server.
+"""Access to a project: invitation links for assessors and owner, and sessions on the server.
 
 Links are made from a secret in a file beside the project, so neither the project nor its backups hold anything
 that opens the door. A link works on every device until a new one is made. Sessions are random; the project keeps

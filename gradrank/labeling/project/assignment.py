@@ -1,4 +1,4 @@
-"""Who judges which query with which tool.
+"""Assignment: who judges which query with which tool.
 
 For every query and tool there are as many assessors as the overlap asks for; nobody gets a query with both tools;
 the tools and the work are balanced between the assessors.
@@ -62,13 +62,29 @@ def plan_assignments(
     existing: Sequence[Planned] = (),
     blocked: Sequence[tuple[str, str]] = (),
 ) -> list[Planned]:
-    """What is still to be assigned, in the order in which each assessor gets it.
+    """Plan what is still to be assigned, in the order in which each assessor gets it.
 
-    ``strategies`` holds one per tool. ``existing`` assignments count; ``blocked`` (assessor, query) pairs have seen
-    the query before. The ``paper`` design divides the queries into as many folds Q as there are assessors U: U_i
-    judges Q_i with the first tool and Q_{i+1} with the second (Niu et al. 2012); a higher overlap goes on with
-    Q_{i+2}, Q_{i+3} and so on.
+    Parameters
+    ----------
+    queries, assessors
+        their names
+    strategies
+        one strategy per tool
+    overlap
+        assessors per query and tool
+    design
+        ``balanced``: work and tools are evenly spread. ``paper``: the queries are divided into as many folds Q as there
+        are assessors U, and U_i judges Q_i with the first tool and Q_{i+1} with the second (Niu et al. 2012); a higher
+        overlap goes on with Q_{i+2}, Q_{i+3} and so on
+    seed
+        of the order of the queries and of the choice between equals
+    existing
+        assignments that were made before; they count
+    blocked
+        (assessor, query) pairs that must not be assigned, because the assessor has seen the query
 
+    Examples
+    --------
     >>> plan = plan_assignments(["q1", "q2"], ["ada", "ben"], ["tournament", "grades"], design="paper")
     >>> sorted((item.assessor, item.query[0], item.strategy) for item in plan)[:2]
     [('ada', 'q', 'grades'), ('ada', 'q', 'tournament')]
@@ -190,11 +206,27 @@ def assign(
     seed: int = 0,
     preview: bool = False,
 ) -> list[Planned]:
-    """Plan and write assignments; with ``preview`` only plan.
+    """Plan assignments and write them into a project.
 
-    The project's first ``assessors`` assessors take part, new ones are made if there are fewer. Called again, it
-    adds what is missing: after more queries were imported or an assignment was voided. Queries without candidates
-    are left out; if no query has any, every document becomes a candidate of every query.
+    Called again, it adds what is missing: after more queries were imported or an assignment was voided. Queries without
+    candidates are left out; if no query has any, every document becomes a candidate of every query.
+
+    Parameters
+    ----------
+    store
+        the project
+    assessors
+        how many assessors take part: the project's first ones, and new ones if there are fewer
+    overlap
+        assessors per query and tool
+    k
+        how many documents at the top are put in order
+    strategies
+        one strategy per tool
+    design, seed
+        as :func:`plan_assignments` takes them
+    preview
+        only plan, write nothing
     """
     if k < 1:
         raise DataError(f"k is {k}, expected at least 1")

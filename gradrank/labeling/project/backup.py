@@ -1,4 +1,4 @@
-"""Copies of a project while it is in use, and the way back."""
+"""Backups: copying a project while it is in use, and restoring a copy."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def restore(copy: str | Path, project: str | Path) -> Path | None:
             with Store(temporary) as store:
                 store.check()
         except DataError as error:
-            raise DataError(str(error).removeprefix(f"{temporary}: "), path=copy) from None
+            raise DataError(error.message, path=copy) from None
         _sync(temporary)
         if project.exists():
             moment = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S.%fZ")

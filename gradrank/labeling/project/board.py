@@ -1,11 +1,11 @@
-"""How far a project is: what its owner sees."""
+"""The owner's board: how far a project is, by assessor and by assignment."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradrank.labeling.project.desk import Desk
+from gradrank.labeling.project.judging import Desk
 
 
 @dataclass(frozen=True)

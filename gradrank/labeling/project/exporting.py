@@ -13,7 +13,7 @@ from typing import Any
 from gradrank.data.formats.compressed import open_for_writing, without_compression_suffix
 from gradrank.errors import DataError
 from gradrank.labeling.judgments import PREFERENCES, Verdict, standing
-from gradrank.labeling.project.desk import load_history
+from gradrank.labeling.project.judging import load_history
 from gradrank.labeling.project.results import findings, labels_by_query
 from gradrank.labeling.project.store import Store
 from gradrank.labeling.records import Tool

@@ -1,4 +1,4 @@
-"""Queries, documents and candidates from files into a project; all faults are found before anything is written."""
+"""Importing queries, documents and candidates; all faults of the files are found before anything is written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gradrank.errors import DataError
-from gradrank.labeling.project.sources import Fault, Row, read_records, read_text, read_topics
+from gradrank.labeling.project.source_files import Fault, Row, read_records, read_text, read_topics
 from gradrank.labeling.project.store import Store, note
 
 _QUERY_ID = ("qid", "query_id", "id", "_id", "number", "topic")
@@ -95,15 +95,36 @@ def import_files(
     skip_missing: bool = False,
     dry_run: bool = False,
 ) -> Import:
-    """Read files into a project, or only look at them (``dry_run``).
+    """Read files into a project.
 
-    Candidates of a query are the first ``depth`` documents of each run, the documents of the qrels (best grade
-    first), and documents whose record names the query. If no query has any, all documents become candidates of all
-    queries when they are assigned. ``html`` takes the texts for HTML; ``skip_missing`` leaves out candidates that
-    have no text.
+    Candidates of a query are the first documents of each run, the documents of the qrels (best grade first), and
+    documents whose record names the query. If no query has any, all documents become candidates of all queries when
+    they are assigned. Faults are collected, not raised, with their file and line; if there is any, nothing is imported.
 
-    Faults are collected, not raised, with their file and line; if there is any, nothing is imported.
+    Parameters
+    ----------
+    store
+        the project
+    queries, documents
+        files of queries and of documents
+    runs, qrels
+        TREC files that name candidates
+    depth
+        how many documents of each run become candidates of a query
+    html
+        whether the texts of the documents are HTML
+    skip_missing
+        leave out candidates that have no text, instead of refusing them
+    dry_run
+        only look at the files
 
+    Returns
+    -------
+    Import
+        what is added, and what is wrong with the files
+
+    Examples
+    --------
     >>> import tempfile
     >>> from gradrank.labeling.project.store import create_project
     >>> folder = Path(tempfile.mkdtemp())
@@ -227,8 +248,7 @@ def _read_qrels(path: Path, found: Import) -> None:
 
 
 def _fault_of(error: DataError, path: Path) -> Fault:
-    where = f"{path}: " if error.line is None else f"{path}:{error.line}: "
-    return Fault(path, error.line, str(error).removeprefix(where))
+    return Fault(path, error.line, error.message)
 
 
 def _lines_of(path: Path) -> dict[tuple[str, str], int]:

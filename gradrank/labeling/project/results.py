@@ -1,4 +1,4 @@
-"""What a project has come to: records and outcomes for the reports, labels for learning."""
+"""Results of a project: records and outcomes for the reports, labels for learning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gradrank.labeling.judgments import Verdict
-from gradrank.labeling.project.desk import load_assignment, load_history
+from gradrank.labeling.project.judging import load_assignment, load_history
 from gradrank.labeling.project.store import Store
 from gradrank.labeling.records import Outcome, Record, Tool
 from gradrank.labeling.strategies import State, strategy

@@ -1,4 +1,4 @@
-"""Strategies by name."""
+"""Strategies that find the ordered top k by asking questions; all of them by name."""
 
 from __future__ import annotations
 

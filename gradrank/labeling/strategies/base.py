@@ -1,8 +1,8 @@
-"""What all strategies share: questions, the state after a history, and the replay that leads there.
+"""What all strategies share: questions, the state after a history of answers, and the replay that leads there.
 
 A strategy is a pure function: candidates, k, seed and the history of answers give the next question or the
-result. Nothing else is ever stored, so undo, resuming on another device and a restart of the server are one
-thing: replay. A strategy brings a :class:`Race`, which knows the questions that could be asked now; the
+result. Nothing else is ever stored, so undo, resuming on another device and a restart of the server are all
+the same: replay. A strategy brings a :class:`Race`, which knows the questions that could be asked now; the
 replay picks among them, hears undo, skips and bad documents, and refuses answers to other questions.
 """
 
@@ -177,9 +177,24 @@ class Strategy:
     ) -> State:
         """The state after a history; the same arguments always give the same state.
 
-        ``prior`` lists candidates best first, as some ranker orders them; only a strategy with ``uses_prior`` looks
-        at it, and candidates it lacks enter last. Raises :class:`StaleJudgment` for a judgment that answers another
-        question than the one that was open.
+        Parameters
+        ----------
+        candidates
+            names of the documents
+        k
+            how many documents at the top are put in order
+        seed
+            of the order in which documents enter
+        history
+            judgments so far, skips and undo included
+        prior
+            candidates best first, as some ranker orders them; only a strategy with ``uses_prior`` looks at it, and
+            candidates that it lacks enter last
+
+        Raises
+        ------
+        StaleJudgment
+            if a judgment answers another question than the one that was open
         """
         race = self.race(candidates, k, seed, prior)
         skipped: dict[frozenset[str], int] = {}

@@ -74,7 +74,7 @@ class HeapRace(SerialRace):
             return Estimate(0, 0, 0)
         size, rest = len(self._heap), len(self._rest)
         depth = 2 * _levels(size, 0)
-        # A repair asks at most two questions a level.
+        # A repair asks at most two questions per level.
         build = sum(2 * _levels(size, root) for root in range(self._to_build))
         sort = sum(2 * _levels(left, 0) for left in range(1, size))
         repairing = not question.newcomers and not self._to_build

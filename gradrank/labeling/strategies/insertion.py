@@ -1,4 +1,4 @@
-"""``insertion``: binary insertion behind a gate, for documents that some ranker has already ordered.
+"""``insertion``: binary insertion after one first comparison, for documents that a ranker has already ordered.
 
 Documents enter best first. Each meets the last class of the list, the gate: if it is worse, it goes to the end
 while there are fewer than k documents and is dropped afterwards, which settles most documents with one judgment

@@ -1,4 +1,4 @@
-"""Races that ask one question after another, written as the algorithm they are.
+"""Strategies that ask one question after another, each written down as an ordinary algorithm.
 
 An algorithm is a generator: it yields a :class:`Question` and gets an answer. It may leave open which of
 several documents answers first (any newcomer may be the next to challenge the root of a heap), so that a
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gradrank.labeling.strategies.base import Pair, Race, Request
-from gradrank.labeling.strategies.known import Known
+from gradrank.labeling.strategies.known_relations import KnownRelations
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class SerialRace(Race):
         self.k = k
         self._order = list(order)
         self._said: list[tuple[str, str, int]] = []
-        self._known = Known()
+        self._known = KnownRelations()
         self._ties = 0
         self._groups: list[list[str]] | None = None
         self._question: Question | None = None
@@ -99,10 +99,10 @@ class SerialRace(Race):
                 groups.append([worse])
         return groups
 
-    def _all_known(self) -> Known:
+    def _all_known(self) -> KnownRelations:
         if self.infer:
             return self._known
-        known = Known()
+        known = KnownRelations()
         for said in self._said:
             known.add(*said)
         return known

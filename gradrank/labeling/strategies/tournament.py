@@ -1,4 +1,4 @@
-"""``tournament``: matches until one is unbeaten, then again among those that only lost to settled ones (default).
+"""``tournament``, the default: a knockout finds the best document, then those that lost to it play for the next place.
 
 Documents are the leaves of a knockout tournament. The unbeaten one is the best; the next best has lost to
 it directly, so only its direct losers play on, and so forth (Kislitsyn 1964; Knuth, TAOCP 3, 5.3.3). Who is

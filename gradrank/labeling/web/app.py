@@ -16,7 +16,7 @@ from gradrank.errors import DataError, MissingExtraError
 from gradrank.labeling.judgments import Verdict
 from gradrank.labeling.project.access import Access, RateLimit, Visitor
 from gradrank.labeling.project.backup import backup
-from gradrank.labeling.project.desk import Answer, Desk, Vote
+from gradrank.labeling.project.judging import Answer, Desk, Vote
 from gradrank.labeling.project.store import Store
 from gradrank.labeling.web.pages import home_page, templates, work_page
 from gradrank.labeling.web.security import App, Guard, read_form

@@ -1,4 +1,4 @@
-"""Documents as they are shown: written by strangers, so cleaned, with the words of the query marked."""
+"""Documents as HTML: cleaned, because strangers wrote them, with the words of the query marked."""
 
 from __future__ import annotations
 

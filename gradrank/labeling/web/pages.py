@@ -1,4 +1,4 @@
-"""What each page shows: plain values for the templates."""
+"""The values that each page shows, for the templates."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any
 
 from gradrank.errors import MissingExtraError
-from gradrank.labeling.analysis.timing import idle_limit
 from gradrank.labeling.judgments import GRADE_NAMES
-from gradrank.labeling.project.desk import Answer, Desk, Work, words_of
+from gradrank.labeling.project.active_time import idle_limit
+from gradrank.labeling.project.judging import Answer, Desk, Work, words_of
 from gradrank.labeling.strategies import Pair
 from gradrank.labeling.web.documents import document_html, plain
 

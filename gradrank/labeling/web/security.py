@@ -1,4 +1,4 @@
-"""The guard before every page: where requests come from, how large they are, what browsers may do with answers."""
+"""Checks before every page: where a request comes from, how large it is, what browsers may do with the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serving a project: one process, safe on this machine, outspoken when it can be reached from others."""
+"""Serving a project in one process, to this machine only unless asked otherwise."""
 
 from __future__ import annotations
 
@@ -24,10 +24,18 @@ def serve(
     public_url: str = "",
     say: Callable[[str], None] = lambda text: None,
 ) -> None:
-    """Serve a project until interrupted; ``port`` 0 takes any that is free.
+    """Serve a project until interrupted. The file is checked and copied before the first request.
 
-    The file is checked and copied before the first request. ``public_url`` is the address that assessors use, if a
-    proxy stands before the server; ``say`` hears where the pages are.
+    Parameters
+    ----------
+    store
+        the project
+    host, port
+        where to listen; port 0 takes any that is free
+    public_url
+        address that assessors use, if a proxy stands before the server
+    say
+        called with where the pages are, and with warnings
     """
     try:
         import uvicorn

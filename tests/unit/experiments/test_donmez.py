@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gradrank.data.artificial import make_splits
 from gradrank.errors import GradrankError
 from gradrank.evaluation import t_test
-from gradrank.experiments import RECIPES, recipe
+from gradrank.experiments import recipe, run
 from gradrank.experiments.constructions import REFERENCE, check_study, study_constructions
-from gradrank.experiments.donmez import Scale
 from gradrank.experiments.train_test_measures import pairs_table, study_measures, study_pairs
 from gradrank.learners import LambdaMART
 from gradrank.measures import MAP, MRR, NDCG
@@ -116,37 +117,57 @@ def test_wrong_arguments_are_found_without_data(options, message: str) -> None:
         check_study(**given)
 
 
-@pytest.mark.parametrize("name", [name for name, place in RECIPES.items() if ".donmez:" in place])
-def test_recipes_run(name: str, splits) -> None:
-    scale = Scale(
-        algorithm="lambdamart",
-        parameters=("n_estimators=8", "min_child_samples=5"),
-        constructions=("spring-smooth",),
-        shares=(0.5, 1.0),
-        n_jobs=1,
-    )
+TREES = ("n_estimators=8", "min_child_samples=5")
+
+
+@pytest.mark.parametrize(("name", "rows"), [("donmez-1", 3), ("donmez-2", 3), ("donmez-3", 16), ("donmez-4", 16)])
+def test_recipes_run_with_trees_on_given_data(name: str, rows: int, splits) -> None:
     said: list[str] = []
-    result = recipe(name)(scale, data=splits, say=said.append)
+    scale = replace(recipe(name).tiny, algorithm="lambdamart", parameters=TREES, n_jobs=1)
+    result = run(name, scale=scale, data=splits, say=said.append)
     assert result.name == name
     assert said
     assert result.settings["queries"] == 60
-    assert "| " in result.to_markdown()
-    expected = {"donmez-1": 2, "donmez-2": 2, "donmez-3": 16, "donmez-4": 16, "donmez-fig5": 8}
-    assert len(result.tables[0].rows) == expected[name]
+    assert "noise" not in result.settings  # it describes artificial data
+    assert len(result.tables[0].rows) == rows
+    assert result.learners["lambdamart"]["n_estimators"] == 8
 
 
 def test_figure_5_has_a_curve_for_each_training_measure(splits) -> None:
-    scale = Scale(
-        algorithm="lambdamart", parameters=("n_estimators=4", "min_child_samples=5"), shares=(0.5, 1.0), n_jobs=1
-    )
-    points, *curves = recipe("donmez-fig5")(scale, data=splits).tables
+    scale = replace(recipe("donmez-fig5").tiny, algorithm="lambdamart", parameters=TREES, n_jobs=1)
+    points, *curves = run("donmez-fig5", scale=scale, data=splits).tables
+    assert len(points.rows) == 8
     assert [curve.title for curve in curves] == [
         f"trained for {name}" for name in ("MAP(rel=2)", "MRR(rel=2)", "NDCG", "NDCG@10")
     ]
     np.testing.assert_allclose(10 ** curves[0].rows[0][0], points.rows[0][2])
     assert curves[0].rows[0][1] == points.rows[0][3]
-    with pytest.raises(GradrankError, match="parameters has 'trees', expected KEY=VALUE"):
-        recipe("donmez-1")(Scale(parameters=("trees",)), data=splits)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"parameters": ("n_estimators",)}, "parameters has 'n_estimators', expected KEY=VALUE"),
+        ({"parameters": ("tree=3",)}, "lambdarank has no parameter 'tree'"),
+        ({"algorithm": "mart"}, "algorithm is 'mart', expected lambdarank or lambdamart"),
+        ({"optimizer": "sgd"}, "optimizer is 'sgd', expected adam or donmez"),
+    ],
+)
+def test_wrong_settings(changes, message: str, splits) -> None:
+    with pytest.raises(GradrankError, match=message):
+        run("donmez-1", scale=replace(recipe("donmez-1").tiny, **changes), data=splits)
+
+
+def test_the_nets_are_those_of_the_tables_whatever_the_defaults_are() -> None:
+    # The tables of the documentation were made with tanh.
+    assert recipe("donmez-3").small.learners()["lambdarank"]["activation"] == "tanh"
+    paper = recipe("donmez-3").full.learners()["lambdarank"]
+    assert (paper["optimizer"], paper["epochs"], paper["restart"], paper["hidden_layer_sizes"]) == (
+        "donmez",
+        700,
+        50,
+        10,
+    )
 
 
 def test_the_papers_objectives_are_names() -> None:

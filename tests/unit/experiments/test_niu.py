@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +12,13 @@ from gradrank.data import RankingData
 from gradrank.data.formats.registry import write_data
 from gradrank.data.topk import is_top_k
 from gradrank.errors import DataError
-from gradrank.experiments import run
-from gradrank.experiments.cells import Cell, run_cells
+from gradrank.experiments import recipe, run
+from gradrank.experiments.cells import run_cells
 from gradrank.experiments.folders import Fold, read_folds, read_splits
-from gradrank.experiments.niu import RANKERS, Scale, _truths, _verdicts
+from gradrank.experiments.niu import RANKERS, _truths, _verdicts
 
-SMALL = Scale(queries=40, docs=12, features=4, rounds=3, epochs=1, beta=0.5, c=1.0, k=3, n_jobs=1)
-QUICK = Scale(**{**SMALL.__dict__, "rankers": ("SVMmap", "RankSVM", "FocusedSVM"), "betas": (0.0, 0.5, 1.0)})
+SMALL = replace(recipe("niu-4").tiny, n_jobs=1)
+QUICK = replace(SMALL, rankers=("SVMmap", "RankSVM", "FocusedSVM"))
 
 
 def test_table_4_has_all_rankers_on_both_truths() -> None:
@@ -50,13 +51,12 @@ def test_trainings_that_are_done_are_not_done_again(tmp_path: Path, monkeypatch:
     assert again == first
     assert "29 of 30 trainings are kept from before" in said
     # Other settings are other trainings.
-    run("niu-4", scale=Scale(**{**QUICK.__dict__, "c": 2.0, "truths": ("graded",)}), out=tmp_path)
+    run("niu-4", scale=replace(QUICK, C=2.0, truths=("graded",)), out=tmp_path)
     assert len(trained) == 1 + 15
 
 
 def test_figure_draws_over_beta() -> None:
-    scale = Scale(**{**QUICK.__dict__, "truths": ("topk",)})
-    result = run("niu-fig1", scale=scale)
+    result = run("niu-fig1", scale=replace(recipe("niu-fig1").tiny, truths=("topk",)))
     (table,) = result.tables
     assert [row[0] for row in table.rows] == [0.0, 0.5, 1.0]
     assert [column.name for column in table.columns] == ["β", "KappaNDCG@3", "KappaERR"]
@@ -64,7 +64,7 @@ def test_figure_draws_over_beta() -> None:
 
 
 def test_a_query_has_one_truth_in_all_folds() -> None:
-    folds = SMALL.folds()
+    folds = SMALL.artificial_data()
     truths = _truths(SMALL, folds)["topk"]
     seen: dict[str, bytes] = {}
     for fold, graded in zip(truths, folds, strict=True):
@@ -93,12 +93,17 @@ def test_significance_is_marked() -> None:
 
 
 def test_cells_side_by_side_are_the_same() -> None:
-    folds = {"graded": SMALL.folds()}
-    cells = [Cell("RankSVM", *QUICK.learner("RankSVM", "graded"), fold, "graded", ("NDCG@3", "MAP")) for fold in (0, 1)]
+    folds = {"graded": SMALL.artificial_data()}
+    cells = [replace(QUICK.cell("x", "RankSVM", "graded", fold, 0.5), measures=("NDCG@3", "MAP")) for fold in (0, 1)]
     one, two = run_cells(cells, folds), run_cells(cells, folds, jobs=2)
     for cell in cells:
         assert one[cell].keys() == two[cell].keys()
         assert all(np.array_equal(one[cell][name], two[cell][name]) for name in ("NDCG@3", "MAP"))
+
+
+def test_a_ranker_that_does_not_exist() -> None:
+    with pytest.raises(DataError, match="rankers has 'RankSVN', expected some of SVMmap, RankSVM"):
+        run("niu-4", scale=replace(SMALL, rankers=("RankSVN",)))
 
 
 # ---------------------------------------------------------------------- folders

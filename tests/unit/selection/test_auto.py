@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gradrank.data.artificial import make_splits
-from gradrank.errors import DataError
+from gradrank.errors import DataError, FewQueriesWarning
 from gradrank.evaluation.significance import t_test
 from gradrank.learners.algorithms import algorithm, effective_parameters
 from gradrank.measures import ERR, NDCG, parse_measure
@@ -83,6 +83,13 @@ def test_a_strong_newcomer_joins() -> None:
     done, weights = _combined(rows, [truth, noise], VALID, Combiner(VALID, NDCG(10)), bound, 0.05, 0)
     assert weights[1] == 0.0
     assert done[1].verdict == "does not help significantly"
+
+
+def test_a_newcomer_left_out_on_few_queries_is_not_silent() -> None:
+    few = VALID.take_queries(np.arange(6))
+    with pytest.warns(FewQueriesWarning, match="what joins the combination means little: on 6 queries"):
+        result = auto(TRAIN, few, NDCG(10), most=3)
+    assert result.rows[2].verdict == "does not help significantly"
 
 
 def test_budget_too_short_for_one_member_still_gives_a_model() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gradrank.data.artificial import make_splits
-from gradrank.errors import GradrankError
+from gradrank.errors import FewQueriesWarning, GradrankError
 from gradrank.learners import LambdaMART
 from gradrank.measures import CNDCG, NDCG, measure_values
 from gradrank.objectives import parse_objective
@@ -73,6 +73,17 @@ def test_efficient_models_by_definition() -> None:
         assert (name in found.efficient()) == (not beaten)
 
 
+def test_a_choice_on_eight_queries_is_not_silent() -> None:
+    few = DATA["vali"].take_queries(np.arange(8))
+    with pytest.warns(FewQueriesWarning) as caught:
+        sweep(learner(), DATA["train"], few, [0.05])
+    (text,) = [str(warning.message) for warning in caught if warning.category is FewQueriesWarning]
+    assert text.startswith("the choice of the weight means little: on 8 queries a difference of NDCG@3 below 0.")
+    assert text.endswith("cannot be told from chance; take more validation queries, or rule out harm with a margin")
+    with pytest.warns(FewQueriesWarning, match="take more validation queries$"):
+        sweep(learner(), DATA["train"], few, [0.05], margin=0.1)
+
+
 class Trainings:
     """Counts the members that are trained; may stop before one."""
 
@@ -87,6 +98,7 @@ class Trainings:
         member.fit(DATA["train"], valid=DATA["vali"])
 
 
+@pytest.mark.filterwarnings("ignore::gradrank.errors.FewQueriesWarning")
 def test_a_killed_sweep_goes_on(tmp_path) -> None:
     killed = Trainings(stop_at="w=0.6")
     with pytest.raises(SystemExit):

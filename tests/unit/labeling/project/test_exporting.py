@@ -18,7 +18,6 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
 from gradrank.labeling.judgments import Verdict
 from gradrank.labeling.project.assignment import void
-from gradrank.labeling.project.desk import Desk, Vote
 from gradrank.labeling.project.exporting import (
     export_events,
     export_letor,
@@ -28,6 +27,7 @@ from gradrank.labeling.project.exporting import (
     safe_cell,
 )
 from gradrank.labeling.project.importing import import_files
+from gradrank.labeling.project.judging import Desk, Vote
 from gradrank.labeling.project.results import outcomes, records
 from gradrank.labeling.project.store import Store, create_project
 from gradrank.labeling.records import Tool

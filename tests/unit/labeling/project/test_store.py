@@ -130,7 +130,7 @@ def test_many_threads_write_and_none_is_told_to_come_back(project: Store) -> Non
 
 VOTER = """
 import secrets, sys
-from gradrank.labeling.project.desk import Desk, Vote
+from gradrank.labeling.project.judging import Desk, Vote
 from gradrank.labeling.judgments import Verdict
 from gradrank.labeling.project.store import Store
 

@@ -14,8 +14,8 @@ import pytest
 
 from gradrank.labeling.project.access import Access
 from gradrank.labeling.project.assignment import assign
-from gradrank.labeling.project.desk import Desk
 from gradrank.labeling.project.importing import import_files
+from gradrank.labeling.project.judging import Desk
 from gradrank.labeling.project.store import Store, create_project
 from gradrank.labeling.web.app import create_app
 from gradrank.labeling.web.security import LARGEST_BODY

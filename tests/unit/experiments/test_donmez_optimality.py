@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gradrank.experiments import recipe
-from gradrank.experiments.optimality import Scale, main
-
-SMALL = Scale(queries=60, docs=10, features=5, epsilon=0.1, delta=0.1, moves=2, hidden=(0, 3), parameters={"epochs": 5})
+from gradrank.experiments import run
 
 
 def test_random_weights_fail() -> None:
-    result = recipe("donmez-fig6")(SMALL)
+    result = run("donmez-fig6", scale="tiny")
     (row,) = result.tables[0].records()
     assert row["directions"] == 22
     assert row["improve"] > 0
@@ -26,7 +23,7 @@ def test_random_weights_fail() -> None:
 def test_nets_of_one_and_two_layers_are_tested_and_followed(name: str) -> None:
     pytest.importorskip("torch")
     said: list[str] = []
-    result = recipe(name)(SMALL, say=said.append)
+    result = run(name, scale="tiny", say=said.append)
     rows = result.tables[0].records()
     # Reciprocal rank is learnt in two ways: from misranked pairs, as the paper does, and from all.
     ways = 1 if name == "donmez-fig1" else 2
@@ -40,8 +37,3 @@ def test_nets_of_one_and_two_layers_are_tested_and_followed(name: str) -> None:
     trained, at_random = rows[0], rows[2]
     assert trained[measure] > at_random[measure]
     assert len(said) == len(rows)
-
-
-def test_from_the_command_line(capsys) -> None:
-    main(["donmez-fig6", "--queries", "30", "--docs", "5", "--features", "3", "--epsilon", "0.2", "--json"])
-    assert '"name": "donmez-fig6"' in capsys.readouterr().out

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradrank.labeling.analysis.timing import KINDS, active_seconds
+from gradrank.labeling.project.active_time import KINDS, active_seconds
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gradrank.errors import DataError
 from gradrank.labeling.judgments import Judgment, Verdict
-from gradrank.labeling.project.desk import Answer, Desk, Vote, Work, load_history
+from gradrank.labeling.project.judging import Answer, Desk, Vote, Work, load_history
 from gradrank.labeling.project.store import Store
 from gradrank.labeling.strategies import Pair, strategy
 

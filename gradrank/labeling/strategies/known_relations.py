@@ -1,16 +1,16 @@
-"""What earlier answers tell about a pair that was not asked."""
+"""What earlier answers say about pairs of documents that were not asked."""
 
 from __future__ import annotations
 
 
-class Known:
-    """Answers so far and what follows from them: strict preferences and ties are both taken for transitive.
+class KnownRelations:
+    """The answers so far and what follows from them: preferences and ties are both taken for transitive.
 
     Tied documents are one class; a class remembers the classes directly above it. Whether one document is above
     another is found by walking up: documents at the top have little above them, and those that were dropped are
     not asked about again, so the walk is short.
 
-    >>> known = Known()
+    >>> known = KnownRelations()
     >>> known.add("a", "b", 1)
     >>> known.add("b", "c", 0)
     >>> known.relation("a", "c"), known.relation("c", "a"), known.relation("a", "d")

@@ -1,4 +1,4 @@
-"""Where assessors work: the open question of an assignment, and votes on it.
+"""Judging: the open question of an assignment, and the votes on it.
 
 The state of an assignment is the replay of its events and is never stored. A vote names the place in the sequence
 of events that it wants to take and the documents that it is about, and carries a token of the page it was made on.
@@ -18,8 +18,8 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 from gradrank.errors import DataError, StaleJudgment
-from gradrank.labeling.analysis.timing import KINDS, active_seconds, idle_limit
 from gradrank.labeling.judgments import Judgment, Verdict
+from gradrank.labeling.project.active_time import KINDS, active_seconds, idle_limit
 from gradrank.labeling.project.store import Store
 from gradrank.labeling.strategies import Pair, State, strategy
 
@@ -321,7 +321,7 @@ def load_history(connection: sqlite3.Connection, number: int, count: int) -> lis
 
 
 def words_of(connection: sqlite3.Connection, documents: list[int]) -> int:
-    """About how many words documents have, by their length; six letters and blanks a word."""
+    """About how many words documents have, by their length; six letters and blanks per word."""
     marks = ",".join("?" * len(documents))
     sql = f"SELECT coalesce(sum(length(title) + length(body)), 0) FROM document WHERE id IN ({marks})"
     return int(connection.execute(sql, documents).fetchone()[0]) // 6

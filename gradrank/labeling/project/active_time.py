@@ -1,4 +1,4 @@
-"""How long an assessor worked on a judgment, from what the pages told about themselves."""
+"""How long an assessor worked on a judgment, computed from what the pages reported about themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records with an id and texts from JSON lines, CSV, TSV and TREC topics, each with its line for what is wrong."""
+"""Reading queries and documents from JSON lines, CSV, TSV and TREC topics; each record knows its line."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def read_text(path: Path, faults: list[Fault]) -> str | None:
     try:
         content = read_bytes(path).tobytes()
     except DataError as error:
-        faults.append(Fault(path, None, str(error).removeprefix(f"{path}: ")))
+        faults.append(Fault(path, error.line, error.message))
         return None
     try:
         return content.decode("utf-8-sig")

@@ -1,0 +1,75 @@
+"""What every experiment promises: it runs, gives the table or figure it declares, and gives the same again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from gradrank.evaluation.tables import to_json
+from gradrank.experiments import RECIPES, Result, recipe, run
+from gradrank.learners.algorithms import algorithm, parameters_of
+from gradrank.report.lines import can_be_drawn
+
+PAGES = Path(__file__).parents[2] / "docs" / "experiments"
+pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, Result]:
+    return {}
+
+
+@pytest.fixture(params=list(RECIPES))
+def result(request, results) -> Result:
+    name = request.param
+    if name not in results:
+        results[name] = run(name, scale=replace(recipe(name).tiny, n_jobs=1))
+    return results[name]
+
+
+def test_gives_the_table_or_figure_that_it_declares(result: Result) -> None:
+    made = recipe(result.name)
+    assert result.tables
+    assert all(table.rows and all(len(row) == len(table.columns) for row in table.rows) for table in result.tables)
+    assert any(can_be_drawn(table) for table in result.tables) == made.is_figure
+    assert made.title in result.to_markdown()
+
+
+def test_gives_the_same_again_with_another_number_of_threads(result: Result) -> None:
+    again = run(result.name, scale=replace(recipe(result.name).tiny, n_jobs=2))
+    assert to_json(again.to_dict()) == to_json(result.to_dict())
+
+
+def test_says_all_settings(result: Result) -> None:
+    made = recipe(result.name)
+    described = {item.name for item in fields(made.tiny)} - {"n_jobs"}
+    assert described <= set(result.settings)
+    for name, parameters in result.learners.items():
+        assert parameters, name
+
+
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_declares_what_it_is(name: str) -> None:
+    made = recipe(name)
+    paper, number = re.fullmatch(r"([a-z]+)-(?:fig)?(\d+)", name).groups()
+    assert made.shows == f"{'figure' if 'fig' in name else 'table'} {number}"
+    assert made.paper.lower().startswith(paper)
+    assert re.fullmatch(r"\S.*[^.]\.", made.finding)
+    for scale in (made.small, made.full):
+        assert scale is None or type(scale) is type(made.tiny)
+    assert all(made.small.meanings().values())
+    # The documentation reports it.
+    assert any(name in page.read_text() or made.shows in page.read_text().lower() for page in PAGES.glob("*.md"))
+
+
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_no_scale_names_a_parameter_that_its_learner_does_not_have(name: str) -> None:
+    made = recipe(name)
+    for scale in (made.tiny, made.small, made.full):
+        if scale is None:
+            continue
+        for learner, parameters in scale.learners().items():
+            assert set(parameters) <= set(parameters_of(algorithm(learner.split(",")[0]))), learner
