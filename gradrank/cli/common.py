@@ -122,8 +122,8 @@ def with_features(data: RankingData, path: Path, names: Sequence[str], owner: st
     Names that only number the features tell nothing: then there must be equally many.
     """
     from gradrank.data.ranking_data import default_feature_names
-    from gradrank.errors import ModelError
-    from gradrank.models.ranker import feature_matrix
+    from gradrank.errors import FeatureMismatch
+    from gradrank.models.features import feature_matrix
 
     if data.feature_names == tuple(names):
         return data
@@ -132,12 +132,12 @@ def with_features(data: RankingData, path: Path, names: Sequence[str], owner: st
         hint = ""
         if data.n_features < len(names):
             hint = f" (if its last ones are all 0, --n-features {len(names)} reads them so)"
-        raise DataError(f"has {data.n_features} features, {owner} has {len(names)}{hint}", path=path)
+        mismatch = FeatureMismatch(found=data.n_features, expected=len(names))
+        raise DataError(f"{mismatch.said_of(owner)}{hint}", path=path)
     try:
         matrix = feature_matrix(data, names)
-    except ModelError as error:
-        message = str(error).removeprefix("X ").replace("the model's", f"{owner}'s")
-        raise DataError(message.replace("the model expects", f"{owner} has"), path=path) from None
+    except FeatureMismatch as error:
+        raise DataError(error.said_of(owner), path=path) from None
     return replace(data, X=matrix.astype("f4", copy=False), feature_names=tuple(names))
 
 

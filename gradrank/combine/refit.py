@@ -12,7 +12,6 @@ from gradrank.combine.path import FloatArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
 from gradrank.measures import AnyMeasure
-from gradrank.models.ranker import feature_matrix
 from gradrank.models.trees.ensemble import Tree, TreeEnsemble, assign_leaves
 
 RefitProgress = Callable[[int, int, float], None]
@@ -59,7 +58,7 @@ def refit_weights(
     if not 1.0 <= high < np.inf:
         raise DataError(f"high is {high}, expected a finite number of 1 or more: 1 is the weight that trees have")
     combiner = Combiner(data, measure, n_jobs=n_jobs)
-    matrix = feature_matrix(data, ensemble.feature_names)
+    matrix = ensemble.matrix(data)
     weights = np.ones(ensemble.n_trees)
 
     def outputs(tree: Tree) -> FloatArray:
@@ -98,6 +97,5 @@ def refit_weights(
         if max(now - then for now, then in zip(best, before, strict=True)) < least:
             break
     trees = [tree.scaled(weight) for tree, weight in zip(ensemble.trees, weights.tolist(), strict=True)]
-    facts = {**ensemble.training, "refitted": str(measure)}
-    refitted = TreeEnsemble(trees, ensemble.feature_names, base_score=ensemble.base_score, training=facts)
+    refitted = ensemble.with_trees(trees, training={**ensemble.training, "refitted": str(measure)})
     return Refit(refitted, tuple(weights.tolist()), tuple(values))

@@ -10,8 +10,9 @@ from typing import Any
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ModelError
+from gradrank.models.features import columns_by_name
 from gradrank.models.nets.tensor_file import is_tensor_file, read_tensor_bytes
-from gradrank.models.ranker import FORMAT, VERSION, Ranker, feature_matrix
+from gradrank.models.ranker import FORMAT, VERSION, Ranker
 
 # The one registry: kind in the file -> where its class lives (loaded only when needed).
 RANKERS: dict[str, str] = {
@@ -84,7 +85,7 @@ def under_names_of(ranker: Ranker, data: RankingData) -> Ranker:
     >>> under_names_of(LinearRanker([1.0, 0.5], feature_names=["Column_0", "Column_1"]), data).feature_names
     ('bm25', 'age')
     """
-    feature_matrix(data.take_queries([0]), ranker.feature_names)
+    columns_by_name(data.feature_names, ranker.feature_names)
     if set(ranker.feature_names) <= set(data.feature_names):
         return ranker
     return ranker_from_dict({**ranker.to_dict(), "feature_names": list(data.feature_names)})

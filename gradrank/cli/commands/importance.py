@@ -87,10 +87,8 @@ def importance(
 
 
 def _by_splits(ranker: Ranker, model: Path, kind: Kind, top: int | None) -> Table:
-    from gradrank.evaluation.importance import split_importance
-
     try:
-        values = split_importance(ranker, "gain" if kind is Kind.gain else "split")
+        values = ranker.feature_importance("gain" if kind is Kind.gain else "split")
     except GradrankError as error:
         raise DataError(f"{error} (--kind permutation works for all)", path=model) from None
     total = float(values.sum())

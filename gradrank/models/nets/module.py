@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.errors import MissingExtraError, ModelError
+from gradrank.models.features import Matrix
 from gradrank.models.nets.scaling import Scaling
 from gradrank.models.nets.tensor_file import read_tensor_bytes, tensor_bytes
-from gradrank.models.ranker import FORMAT, VERSION, Matrix, Ranker, plain
+from gradrank.models.ranker import FORMAT, VERSION, Ranker, plain
 from gradrank.runtime.files import replacing
 from gradrank.runtime.threads import for_query_blocks
 
