@@ -86,19 +86,23 @@ class FeatureMismatch(ModelError):
     >>> print(FeatureMismatch(missing=["bm25"]))
     X lacks the model's feature 'bm25'
     >>> FeatureMismatch(found=3, expected=2).said_of("the base ranker")
-    'has 3 features, the base ranker expects 2'
+    'has 3 features, the base ranker has 2'
     """
 
     def __init__(self, *, missing: Sequence[str] = (), found: int = 0, expected: int = 0) -> None:
         self.missing = tuple(missing)
         self.found = found
         self.expected = expected
-        super().__init__(f"X {self.said_of('the model')}")
+        super().__init__(
+            f"X {self.said_of('the model')}"
+            if self.missing
+            else f"X has {found} features, the model expects {expected}"
+        )
 
     def said_of(self, owner: str) -> str:
         """What is wrong with the data, for a message that names the data and the owner of the features itself."""
         if not self.missing:
-            return f"has {self.found} features, {owner} expects {self.expected}"
+            return f"has {self.found} features, {owner} has {self.expected}"
         more = len(self.missing) - _MISSING_SHOWN
         shown = ", ".join(map(repr, self.missing[:_MISSING_SHOWN])) + (f" and {more} more" if more > 0 else "")
         return f"lacks {owner}'s feature{'s' if len(self.missing) > 1 else ''} {shown}"

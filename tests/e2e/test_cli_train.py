@@ -471,9 +471,9 @@ def test_lightgbm_and_xgboost_models() -> None:
 
 def test_score_errors(model) -> None:
     Path("narrow.txt").write_text(NARROW)
-    assert error_of(run("score", model, "narrow.txt")).startswith("narrow.txt: has 2 features, the model expects 6")
+    assert error_of(run("score", model, "narrow.txt")).startswith("narrow.txt: has 2 features, the model has 6")
     Path("wide.txt").write_text("0 qid:1 7:1\n")
-    assert error_of(run("score", model, "wide.txt")) == "wide.txt: has 7 features, the model expects 6"
+    assert error_of(run("score", model, "wide.txt")) == "wide.txt: has 7 features, the model has 6"
     half = Path(model).read_bytes()
     Path("half.json").write_bytes(half[: len(half) // 2])
     message = "half.json: is not a whole model: its JSON breaks off or is damaged"

@@ -118,7 +118,7 @@ def test_graded_measures(data: RankingData) -> None:
         (["a.json", "b.json", "--convex", "--range", "0", "2"], "within 0…1"),
         (["a.json", "b.json", "-o", "nowhere/x.json"], "cannot be written"),
         (["a.json", "b.json", "-m", "NDGC"], "did you mean NDCG"),
-        (["wide.json", "b.json"], "has 4 features, the model wide.json expects 5"),
+        (["wide.json", "b.json"], "has 4 features, the model wide.json has 5"),
     ],
 )
 def test_wrong_input_is_one_line(data: RankingData, arguments: list[str], message: str) -> None:
