@@ -42,6 +42,10 @@ class MeasureError(GradrankError, ValueError):
     """A measure that does not exist, is misspelt, or does not fit the labels it is given."""
 
 
+class UnknownMeasure(MeasureError):
+    """A name that no measure has; the message names the nearest one."""
+
+
 class MissingExtraError(GradrankError, ImportError):
     """An optional package is needed for what was asked; says how to install it.
 
@@ -118,7 +122,14 @@ class StaleJudgment(GradrankError, ValueError):
 class GradrankWarning(UserWarning):
     """Something that is allowed but seldom meant: the result stands, and the sentence says what to look at.
 
-    The command line says it as a note.
+    The command line says it as a note. In Python it is a warning like any other:
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always", GradrankWarning)
+    ...     warnings.warn("more trees are likely to help", GradrankWarning)
+    >>> [str(warning.message) for warning in said]
+    ['more trees are likely to help']
     """
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from gradrank.data.ranking_data import RankingData
     from gradrank.evaluation.tables import Table
+    from gradrank.measures import AnyMeasure
 
 
 class Notes:
@@ -141,12 +142,22 @@ def with_features(data: RankingData, path: Path, names: Sequence[str], owner: st
     return replace(data, X=matrix.astype("f4", copy=False), feature_names=tuple(names))
 
 
-def first_fields(path: str | Path) -> list[bytes]:
-    """The words of a text file's first line that is not blank."""
-    from gradrank.data.formats.compressed import read_bytes
+def parse_measures(names: Sequence[str] | None, convention: str | None = None) -> list[AnyMeasure]:
+    """Measures by name, or the usual ones; those that name no convention have the one given.
 
-    head = read_bytes(path)[: 1 << 16].tobytes().lstrip()
-    return head.split(b"\n", 1)[0].split()
+    Of the usual measures, those that the convention lacks are left out.
+    """
+    from gradrank.measures import DEFAULT_MEASURES, Measure, parse_measure
+    from gradrank.measures.conventions import convention as convention_of
+
+    if names:
+        return [parse_measure(name, convention=convention) for name in names]
+    usual = [parse_measure(name) for name in DEFAULT_MEASURES]
+    if convention is None:
+        return usual
+    rules = convention_of(convention)
+    defined = [str(item) for item in usual if isinstance(item, Measure) and rules.defines(item.name)]
+    return [parse_measure(name, convention=convention) for name in defined]
 
 
 def print_table(table: Table, form: OutputFormat) -> None:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
 from gradrank.evaluation.significance import standard_error
-from gradrank.measures import Measure, bind_measures, bound_values, mean_value
-from gradrank.models.ranker import Ranker
+from gradrank.measures import AnyMeasure, Measure, as_measures, bind_measures, bound_values, mean_value
+from gradrank.models.systems import Data, Documents, System, as_ranker
 
 # Numbers copied at once when a column is replaced: 64 MB.
 _NUMBERS_PER_BLOCK = 1 << 24
@@ -40,9 +39,9 @@ class PermutationImportance:
 
 
 def permutation_importance(
-    ranker: Ranker,
-    data: RankingData,
-    measure: Measure,
+    ranker: System,
+    data: Data,
+    measure: AnyMeasure | str = "NDCG@10",
     *,
     repeats: int = 5,
     random_state: int = 0,
@@ -50,24 +49,39 @@ def permutation_importance(
 ) -> PermutationImportance:
     """Shuffle one feature at a time and measure again (Breiman 2001, with a ranking measure for the error rate).
 
-    Every feature and repeat has its own shuffle, which ``random_state`` decides. The data is not changed and may be a
-    memory map: one column is held in memory, and a block of rows at a time. Features that the ranker cannot use
-    drop by 0.
+    The data is not changed and may be a memory map: one column is held in memory, and a block of rows at a time.
+    Features that the ranker cannot use drop by 0.
 
+    Parameters
+    ----------
+    ranker
+        A ranker, a fitted learner or model of another package, or the path of a model file.
+    data
+        RankingData, a pandas or polars frame, or the path of a data file.
+    measure
+        The measure, or its name; the first part of a graded one.
+    repeats
+        Shuffles per feature.
+    random_state
+        Seed: every feature and repeat has its own shuffle.
+    n_jobs
+        Threads to use; all cores by default.
+
+    >>> from gradrank import LinearRanker, RankingData
     >>> data = RankingData.from_arrays([[1, 5], [2, 5], [1, 5], [2, 5]], [0, 1, 0, 1], qid=[1, 1, 2, 2])
-    >>> from gradrank.measures import MRR
-    >>> from gradrank.models.linear import LinearRanker
-    >>> found = permutation_importance(LinearRanker([1.0, 1.0]), data, MRR(), random_state=3)
+    >>> found = permutation_importance(LinearRanker([1.0, 1.0]), data, "MRR", random_state=3)
     >>> found.baseline, bool(found.mean[0] > 0), float(found.mean[1])
     (1.0, True, 0.0)
     """
     if repeats < 1:
         raise DataError(f"repeats is {repeats}, expected 1 or more")
-    matrix = ranker.matrix(data)
-    bound = bind_measures([measure], data, n_jobs=n_jobs)
-    baseline = mean_value(bound_values(bound, ranker.predict(matrix, n_jobs=n_jobs))[measure])
+    documents = Documents.of(data)
+    ranker, chosen = as_ranker(ranker, documents), as_measures(measure)[0]
+    matrix = documents.matrix(ranker)
+    bound = bind_measures([chosen], documents.data, n_jobs=n_jobs)
+    baseline = mean_value(bound_values(bound, ranker.predict(matrix, n_jobs=n_jobs))[chosen])
     if np.isnan(baseline):
-        raise DataError(f"{measure} has no value on this data: no query is judged")
+        raise DataError(f"{chosen} has no value on this data: no query is judged")
     used = set(ranker.used_features())
     drops = np.zeros((ranker.n_features, repeats))
     rows = max(1, _NUMBERS_PER_BLOCK // max(1, ranker.n_features))
@@ -86,5 +100,5 @@ def permutation_importance(
                 block[:, feature] = shuffled[repeat, here]
                 scores[repeat, here] = ranker.predict(block, n_jobs=n_jobs)
         for repeat in range(repeats):
-            drops[feature, repeat] = baseline - mean_value(bound_values(bound, scores[repeat])[measure])
-    return PermutationImportance(ranker.feature_names, measure, baseline, drops)
+            drops[feature, repeat] = baseline - mean_value(bound_values(bound, scores[repeat])[chosen])
+    return PermutationImportance(ranker.feature_names, chosen, baseline, drops)

@@ -64,6 +64,13 @@ class FeatureRanker(Ranker):
         column = X[:, self.feature_names.index(self.feature)].astype(np.float64)
         return self.sign * np.where(np.isnan(column), self.missing, column)
 
+    def renamed(self, feature_names: Sequence[str]) -> FeatureRanker:
+        """See Ranker.renamed."""
+        feature = feature_names[self.feature_names.index(self.feature)]
+        return FeatureRanker(
+            feature, self.sign, missing=self.missing, feature_names=feature_names, training=self.training
+        )
+
     def _payload(self) -> dict[str, Any]:
         return {"feature": self.feature, "sign": self.sign, "missing": self.missing}
 

@@ -89,6 +89,15 @@ class Ranker(ABC):
         """The ranker's features of the rows of ``X``, as numbers and in its order."""
         return feature_matrix(X, self._feature_names)
 
+    def renamed(self, feature_names: Sequence[str]) -> Ranker:
+        """The same ranker under other names for its features, given in the order of its own.
+
+        >>> from gradrank.models.feature import FeatureRanker
+        >>> FeatureRanker("f2", feature_names=["f1", "f2"]).renamed(["bm25", "age"]).feature
+        'age'
+        """
+        return self._from_payload(self._payload(), feature_names, self._training)
+
     # ------------------------------------------------------------------ facts about features
     def used_features(self) -> tuple[str, ...]:
         """Names of the features that can change a score, in order; all of them, unless the kind of ranker tells more.

@@ -85,10 +85,19 @@ def under_names_of(ranker: Ranker, data: RankingData) -> Ranker:
     >>> under_names_of(LinearRanker([1.0, 0.5], feature_names=["Column_0", "Column_1"]), data).feature_names
     ('bm25', 'age')
     """
-    columns_by_name(data.feature_names, ranker.feature_names)
+    columns = columns_by_name(data.feature_names, ranker.feature_names)
     if set(ranker.feature_names) <= set(data.feature_names):
         return ranker
-    return ranker_from_dict({**ranker.to_dict(), "feature_names": list(data.feature_names)})
+    return ranker.renamed(data.feature_names if columns is None else [data.feature_names[place] for place in columns])
+
+
+def looks_like_model(head: bytes) -> bool:
+    """Whether a file that starts so is a model: gradrank's, LightGBM's or XGBoost's.
+
+    >>> looks_like_model(b'{"format": "gradrank-model"'), looks_like_model(b"0.25")
+    (True, False)
+    """
+    return is_tensor_file(head, size=1 << 62) or head.lstrip().startswith((b"tree", b"{"))
 
 
 def _parse(content: bytes) -> Ranker:

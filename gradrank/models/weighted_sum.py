@@ -108,10 +108,16 @@ class WeightedSum(LinearInWeights, Ranker):
         place = {name: index for index, name in enumerate(self.feature_names)}
         total = np.zeros(self.n_features)
         for weight, ranker in self.parts:
-            amounts = ranker._importance_amounts() if ranker.kind in ("trees", "weighted_sum") else None
+            amounts = ranker._importance_amounts() if ranker.tree_ensembles() else None
             if amounts is not None:
                 total[[place[name] for name in ranker.feature_names]] += abs(weight) * amounts
         return total if total.any() else None
+
+    def renamed(self, feature_names: Sequence[str]) -> WeightedSum:
+        """See Ranker.renamed."""
+        names = dict(zip(self.feature_names, feature_names, strict=True))
+        parts = [(weight, part.renamed([names[name] for name in part.feature_names])) for weight, part in self.parts]
+        return WeightedSum(parts, feature_names=feature_names, training=self.training)
 
     def weight_vector(self) -> NDArray[np.float64]:
         """See WeightVector.weight_vector."""

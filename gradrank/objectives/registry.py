@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
-from gradrank.errors import MeasureError, ObjectiveError
+from gradrank.errors import MeasureError, ObjectiveError, UnknownMeasure
 from gradrank.measures import Measure
 from gradrank.measures.grammar import Expression, parse_expression
 from gradrank.measures.registry import measure_of
@@ -141,11 +141,9 @@ def _named(expression: Expression) -> Objective | None:
 def _measure(expression: Expression) -> Measure:
     try:
         measure = measure_of(expression)
-    except MeasureError as error:
-        if str(error).startswith("there is no measure"):
-            names = ", ".join(("Lambda", "Tiered", "Scheduled", *PLAIN))
-            raise MeasureError(f"{error}; objectives that are no measures are {names}") from None
-        raise
+    except UnknownMeasure as error:
+        names = ", ".join(("Lambda", "Tiered", "Scheduled", *PLAIN))
+        raise MeasureError(f"{error}; objectives that are no measures are {names}") from None
     if not isinstance(measure, Measure):
         raise ObjectiveError(f"{measure} chooses among models; it is not an objective")
     return measure

@@ -53,7 +53,9 @@ class Sweep:
         if len(self.rankers) < 2:
             return None
         evaluation = self.evaluations[data]
-        return compare(evaluation, self.choice.baseline, test=self.test, level=self.choice.level, correction=None)
+        return compare(
+            evaluation, baseline=self.choice.baseline, test=self.test, level=self.choice.level, correction=None
+        )
 
     def efficient(self, data: str = "valid") -> list[str]:
         """Models that no other beats on one measure without losing on another, by means."""

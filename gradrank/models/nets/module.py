@@ -124,6 +124,10 @@ class ModuleRanker(Ranker):
         scaling = Scaling(tensors[_MEAN], tensors[_SCALE], bool(manifest["payload"]["log"]))
         return cls(module, feature_names=manifest["feature_names"], scaling=scaling, training=manifest["training"])
 
+    def renamed(self, feature_names: Sequence[str]) -> ModuleRanker:
+        """See Ranker.renamed."""
+        return ModuleRanker(self.module, feature_names=feature_names, scaling=self.scaling, training=self.training)
+
     def to_dict(self) -> NoReturn:
         """A module cannot be part of another ranker's file."""
         raise ModelError(
