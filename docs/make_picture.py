@@ -13,10 +13,7 @@ matplotlib.use("svg")
 
 from matplotlib import pyplot as plt
 
-from gradrank.data.artificial import make_splits
-from gradrank.evaluation import compare, evaluate
-from gradrank.learners.trees.lambdamart import MART, LambdaMART
-from gradrank.measures import ERR, MAP, MRR, NDCG
+from gradrank import ERR, MAP, MART, MRR, NDCG, LambdaMART, compare, make_splits
 
 TARGET = Path(__file__).parent / "images" / "curves.svg"
 COLOURS = {"LambdaMART": "#3949ab", "MART": "#757575"}
@@ -30,7 +27,7 @@ def main() -> None:
     for learner in learners.values():
         learner.fit(data["train"], valid=data["vali"])
     systems = {name: learner.ranker_ for name, learner in learners.items()}
-    comparison = compare(evaluate(data["test"], systems, MEASURES), "MART")
+    comparison = compare(data["test"], systems, MEASURES, baseline="MART")
 
     plt.rcParams.update({"font.size": 9, "svg.hashsalt": "gradrank"})
     plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False})

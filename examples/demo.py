@@ -6,24 +6,29 @@ Run it with ``make demo`` or ``python examples/demo.py``; everything goes to ./d
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from gradrank.data.artificial import make_splits
-from gradrank.data.formats.columns import write_column
-from gradrank.data.formats.registry import write_data
-from gradrank.data.ranking_data import RankingData
-from gradrank.evaluation import compare, evaluate
-from gradrank.learners import MART, LambdaMART, Step
-from gradrank.measures import parse_measure
-from gradrank.models.feature import FeatureRanker
-from gradrank.report import headline, write_report
+from gradrank import (
+    MART,
+    FeatureRanker,
+    LambdaMART,
+    RankingData,
+    compare,
+    evaluate,
+    headline,
+    make_splits,
+    write_column,
+    write_data,
+    write_report,
+)
 
 FOLDER = Path("demo")
 QUERIES, DOCUMENTS, FEATURES, SEED = 1_000, 50, 50, 1
 SETTINGS = {"n_estimators": 200, "num_leaves": 15, "learning_rate": 0.2, "random_state": SEED}
 TARGET = "NDCG@10"
-MEASURES = [parse_measure(name) for name in (TARGET, "MAP", "MRR")]
+MEASURES = [TARGET, "MAP", "MRR"]
 
 console = Console()
 
@@ -32,11 +37,11 @@ def best_feature(data: RankingData) -> FeatureRanker:
     """The feature that ranks best by itself, upwards or downwards."""
     names = data.feature_names
     rankers = {f"{sign}{name}": FeatureRanker(name, sign, feature_names=names) for name in names for sign in (1, -1)}
-    means = evaluate(data, rankers, MEASURES[:1]).means()
+    means = evaluate(data, rankers, TARGET).means()
     return rankers[max(rankers, key=lambda ranker: means[ranker][TARGET])]
 
 
-def say_progress(step: Step) -> None:
+def say_progress(step: Any) -> None:
     """Say the measure on the validation data every 50 trees."""
     if step.number % 50 == 0:
         console.print(f"  {step.number:4} trees  {TARGET} {step.values['valid'][TARGET]:.4f}  {step.seconds:5.1f} s")
@@ -62,7 +67,7 @@ def main() -> None:
     files = {name: FOLDER / name.lower().replace(" ", "-") for name in models}
     for name, model in models.items():
         model.save(files[name].with_suffix(".json"))
-        write_column(test.in_input_order(model.predict(test)), files[name].with_suffix(".scores.txt"))
+        write_column(model.predict(test), files[name].with_suffix(".scores.txt"))
 
     evaluation = evaluate(test, models, MEASURES)
     comparison = compare(evaluation, baseline="best feature")

@@ -10,17 +10,109 @@ from typing import TYPE_CHECKING, Any
 
 from gradrank.version import __version__ as __version__
 
+# Where each public name lives. This is the one list of them: what is exported and what loads comes from it.
+_MODULES: dict[str, tuple[str, ...]] = {
+    "gradrank.combine": ("combine_rankers", "optimal_combination", "refit_weights", "search_weights"),
+    "gradrank.data.artificial": ("make_data", "make_splits"),
+    "gradrank.data.formats.columns": ("read_column", "write_column"),
+    "gradrank.data.formats.frames": ("from_frame", "to_frame"),
+    "gradrank.data.formats.registry": ("read_data", "write_data"),
+    "gradrank.data.profile": ("profile",),
+    "gradrank.data.ranking_data": ("RankingData",),
+    "gradrank.data.splits": ("concatenate", "k_folds", "letor_folds", "sample_queries", "split_queries"),
+    "gradrank.errors": ("GradrankError", "GradrankWarning"),
+    "gradrank.evaluation": ("Comparison", "Evaluation", "compare", "evaluate"),
+    "gradrank.evaluation.importance": ("permutation_importance",),
+    "gradrank.experiments.constructions": ("study_constructions",),
+    "gradrank.learners": (
+        "AdaRank",
+        "FocusedBoost",
+        "FocusedNet",
+        "FocusedSVM",
+        "LambdaMART",
+        "LambdaRank",
+        "LambdaSMART",
+        "ListMLE",
+        "ListNet",
+        "MART",
+        "McRank",
+        "RankBoost",
+        "RankNet",
+        "RankSVM",
+        "RegressionNet",
+        "SVMmap",
+    ),
+    "gradrank.measures": (
+        "CNDCG",
+        "DCG",
+        "ERR",
+        "MAP",
+        "MRR",
+        "NDCG",
+        "RBP",
+        "WTA",
+        "Bpref",
+        "Graded",
+        "KappaERR",
+        "KappaNDCG",
+        "KendallTau",
+        "MeanNDCG",
+        "Measure",
+        "Precision",
+        "Recall",
+        "measure_values",
+        "parse_measure",
+    ),
+    "gradrank.models.feature": ("FeatureRanker",),
+    "gradrank.models.linear": ("LinearRanker",),
+    "gradrank.models.nets.module": ("ModuleRanker",),
+    "gradrank.models.nets.net": ("NetRanker",),
+    "gradrank.models.ranker": ("Ranker",),
+    "gradrank.models.registry": ("load_ranker",),
+    "gradrank.models.systems": ("as_ranker",),
+    "gradrank.models.trees.ensemble": ("TreeEnsemble",),
+    "gradrank.models.weighted_sum": ("WeightedSum",),
+    "gradrank.objectives": ("parse_objective",),
+    "gradrank.optimality": ("climb", "local_optimality"),
+    "gradrank.report.headline": ("headline",),
+    "gradrank.report.page": ("write_report",),
+    "gradrank.selection.adapt": ("adapt", "compare_adaptation"),
+    "gradrank.selection.auto": ("auto",),
+    "gradrank.selection.sweep": ("sweep",),
+}
+_PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = ["__version__", *_PUBLIC]
+
 if TYPE_CHECKING:
+    # The same for type checkers, which cannot read the table; a test compares the two.
     from gradrank.combine import combine_rankers as combine_rankers
     from gradrank.combine import optimal_combination as optimal_combination
+    from gradrank.combine import refit_weights as refit_weights
+    from gradrank.combine import search_weights as search_weights
     from gradrank.data.artificial import make_data as make_data
     from gradrank.data.artificial import make_splits as make_splits
+    from gradrank.data.formats.columns import read_column as read_column
+    from gradrank.data.formats.columns import write_column as write_column
+    from gradrank.data.formats.frames import from_frame as from_frame
+    from gradrank.data.formats.frames import to_frame as to_frame
     from gradrank.data.formats.registry import read_data as read_data
     from gradrank.data.formats.registry import write_data as write_data
+    from gradrank.data.profile import profile as profile
     from gradrank.data.ranking_data import RankingData as RankingData
+    from gradrank.data.splits import concatenate as concatenate
+    from gradrank.data.splits import k_folds as k_folds
+    from gradrank.data.splits import letor_folds as letor_folds
+    from gradrank.data.splits import sample_queries as sample_queries
+    from gradrank.data.splits import split_queries as split_queries
     from gradrank.errors import GradrankError as GradrankError
+    from gradrank.errors import GradrankWarning as GradrankWarning
+    from gradrank.evaluation import Comparison as Comparison
+    from gradrank.evaluation import Evaluation as Evaluation
     from gradrank.evaluation import compare as compare
     from gradrank.evaluation import evaluate as evaluate
+    from gradrank.evaluation.importance import permutation_importance as permutation_importance
+    from gradrank.experiments.constructions import study_constructions as study_constructions
     from gradrank.learners import MART as MART
     from gradrank.learners import AdaRank as AdaRank
     from gradrank.learners import FocusedBoost as FocusedBoost
@@ -37,96 +129,43 @@ if TYPE_CHECKING:
     from gradrank.learners import RankSVM as RankSVM
     from gradrank.learners import RegressionNet as RegressionNet
     from gradrank.learners import SVMmap as SVMmap
+    from gradrank.measures import CNDCG as CNDCG
+    from gradrank.measures import DCG as DCG
+    from gradrank.measures import ERR as ERR
+    from gradrank.measures import MAP as MAP
+    from gradrank.measures import MRR as MRR
+    from gradrank.measures import NDCG as NDCG
+    from gradrank.measures import RBP as RBP
+    from gradrank.measures import WTA as WTA
+    from gradrank.measures import Bpref as Bpref
+    from gradrank.measures import Graded as Graded
+    from gradrank.measures import KappaERR as KappaERR
+    from gradrank.measures import KappaNDCG as KappaNDCG
+    from gradrank.measures import KendallTau as KendallTau
+    from gradrank.measures import MeanNDCG as MeanNDCG
     from gradrank.measures import Measure as Measure
+    from gradrank.measures import Precision as Precision
+    from gradrank.measures import Recall as Recall
     from gradrank.measures import measure_values as measure_values
     from gradrank.measures import parse_measure as parse_measure
     from gradrank.models.feature import FeatureRanker as FeatureRanker
+    from gradrank.models.linear import LinearRanker as LinearRanker
+    from gradrank.models.nets.module import ModuleRanker as ModuleRanker
+    from gradrank.models.nets.net import NetRanker as NetRanker
     from gradrank.models.ranker import Ranker as Ranker
     from gradrank.models.registry import load_ranker as load_ranker
+    from gradrank.models.systems import as_ranker as as_ranker
+    from gradrank.models.trees.ensemble import TreeEnsemble as TreeEnsemble
+    from gradrank.models.weighted_sum import WeightedSum as WeightedSum
     from gradrank.objectives import parse_objective as parse_objective
+    from gradrank.optimality import climb as climb
     from gradrank.optimality import local_optimality as local_optimality
+    from gradrank.report.headline import headline as headline
+    from gradrank.report.page import write_report as write_report
     from gradrank.selection.adapt import adapt as adapt
+    from gradrank.selection.adapt import compare_adaptation as compare_adaptation
     from gradrank.selection.auto import auto as auto
-
-# Public name → the module it lives in.
-_PUBLIC = {
-    "adapt": "gradrank.selection.adapt",
-    "AdaRank": "gradrank.learners",
-    "auto": "gradrank.selection.auto",
-    "combine_rankers": "gradrank.combine",
-    "compare": "gradrank.evaluation",
-    "evaluate": "gradrank.evaluation",
-    "FocusedBoost": "gradrank.learners",
-    "FocusedNet": "gradrank.learners",
-    "FocusedSVM": "gradrank.learners",
-    "GradrankError": "gradrank.errors",
-    "LambdaMART": "gradrank.learners",
-    "LambdaRank": "gradrank.learners",
-    "LambdaSMART": "gradrank.learners",
-    "ListMLE": "gradrank.learners",
-    "ListNet": "gradrank.learners",
-    "load_ranker": "gradrank.models.registry",
-    "local_optimality": "gradrank.optimality",
-    "MART": "gradrank.learners",
-    "make_data": "gradrank.data.artificial",
-    "make_splits": "gradrank.data.artificial",
-    "FeatureRanker": "gradrank.models.feature",
-    "McRank": "gradrank.learners",
-    "Measure": "gradrank.measures",
-    "measure_values": "gradrank.measures",
-    "optimal_combination": "gradrank.combine",
-    "parse_measure": "gradrank.measures",
-    "parse_objective": "gradrank.objectives",
-    "RankBoost": "gradrank.learners",
-    "Ranker": "gradrank.models.ranker",
-    "RankingData": "gradrank.data.ranking_data",
-    "RankNet": "gradrank.learners",
-    "RankSVM": "gradrank.learners",
-    "read_data": "gradrank.data.formats.registry",
-    "RegressionNet": "gradrank.learners",
-    "SVMmap": "gradrank.learners",
-    "write_data": "gradrank.data.formats.registry",
-}
-
-__all__ = [
-    "MART",
-    "AdaRank",
-    "FeatureRanker",
-    "FocusedBoost",
-    "FocusedNet",
-    "FocusedSVM",
-    "GradrankError",
-    "LambdaMART",
-    "LambdaRank",
-    "LambdaSMART",
-    "ListMLE",
-    "ListNet",
-    "McRank",
-    "Measure",
-    "RankBoost",
-    "RankNet",
-    "RankSVM",
-    "Ranker",
-    "RankingData",
-    "RegressionNet",
-    "SVMmap",
-    "__version__",
-    "adapt",
-    "auto",
-    "combine_rankers",
-    "compare",
-    "evaluate",
-    "load_ranker",
-    "local_optimality",
-    "make_data",
-    "make_splits",
-    "measure_values",
-    "optimal_combination",
-    "parse_measure",
-    "parse_objective",
-    "read_data",
-    "write_data",
-]
+    from gradrank.selection.sweep import sweep as sweep
 
 
 def __getattr__(name: str) -> Any:

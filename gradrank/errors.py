@@ -6,7 +6,10 @@ into one line on standard error and exit code 2. Anything else that escapes is a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+
+_MISSING_SHOWN = 5
 
 
 class GradrankError(Exception):
@@ -76,6 +79,41 @@ class ModelError(GradrankError, ValueError):
         super().__init__(message if self.path is None else f"{self.path}: {message}")
 
 
+class FeatureMismatch(ModelError):
+    """Data without the features that a model needs.
+
+    Parameters
+    ----------
+    missing
+        Names of the features that the data lacks.
+    found, expected
+        How many features there are, and how many the model takes, where names do not help.
+
+    >>> print(FeatureMismatch(missing=["bm25"]))
+    X lacks the model's feature 'bm25'
+    >>> FeatureMismatch(found=3, expected=2).said_of("the base ranker")
+    'has 3 features, the base ranker has 2'
+    """
+
+    def __init__(self, *, missing: Sequence[str] = (), found: int = 0, expected: int = 0) -> None:
+        self.missing = tuple(missing)
+        self.found = found
+        self.expected = expected
+        super().__init__(
+            f"X {self.said_of('the model')}"
+            if self.missing
+            else f"X has {found} features, the model expects {expected}"
+        )
+
+    def said_of(self, owner: str) -> str:
+        """What is wrong with the data, for a message that names the data and the owner of the features itself."""
+        if not self.missing:
+            return f"has {self.found} features, {owner} has {self.expected}"
+        more = len(self.missing) - _MISSING_SHOWN
+        shown = ", ".join(map(repr, self.missing[:_MISSING_SHOWN])) + (f" and {more} more" if more > 0 else "")
+        return f"lacks {owner}'s feature{'s' if len(self.missing) > 1 else ''} {shown}"
+
+
 class StaleJudgment(GradrankError, ValueError):
     """A judgment that answers another question than the one that is open, or takes back where nothing was said.
 
@@ -86,7 +124,14 @@ class StaleJudgment(GradrankError, ValueError):
 class GradrankWarning(UserWarning):
     """Something that is allowed but seldom meant: the result stands, and the sentence says what to look at.
 
-    The command line says it as a note.
+    The command line says it as a note. In Python it is a warning like any other:
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always", GradrankWarning)
+    ...     warnings.warn("more trees are likely to help", GradrankWarning)
+    >>> [str(warning.message) for warning in said]
+    ['more trees are likely to help']
     """
 
 

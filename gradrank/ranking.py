@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
 from gradrank.runtime.kernels import njit
@@ -157,6 +158,24 @@ def _rank_kernel(  # type: ignore[no-untyped-def]
             if group_end - place > 1 and place - start < found:
                 any_tied = 1
         tied[q] = any_tied
+
+
+def in_data_order(scores: ArrayLike, data: RankingData) -> NDArray[Any]:
+    """Scores as users give them, brought to the order in which the data has its documents.
+
+    They stand in the order in which the rows were given, as ``predict`` has them. A column of the data itself, such as
+    ``data.X[:, 3]`` or ``data.label()``, which shares its memory, is in the data's order already.
+
+    >>> data = RankingData.from_arrays([[1.0], [2.0], [3.0]], qid=["a", "b", "a"])
+    >>> in_data_order([1.0, 2.0, 3.0], data).tolist(), in_data_order(data.X[:, 0], data).tolist()
+    ([1.0, 3.0, 2.0], [1.0, 3.0, 2.0])
+    """
+    values = np.asarray(scores)
+    if data.rows is None or values.shape != (data.n_docs,):
+        return values
+    # Rows that were brought together are a copy of what was given: nobody else's arrays lie in its memory.
+    own = any(np.may_share_memory(values, column) for column in (data.X, *data.labels.values()))
+    return values if own else data.from_input_order(values)
 
 
 def check_scores(scores: NDArray[np.float64], n_docs: int) -> NDArray[np.float64]:

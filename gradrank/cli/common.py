@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from gradrank.data.ranking_data import RankingData
     from gradrank.evaluation.tables import Table
+    from gradrank.measures import AnyMeasure
 
 
 class Notes:
@@ -122,8 +123,8 @@ def with_features(data: RankingData, path: Path, names: Sequence[str], owner: st
     Names that only number the features tell nothing: then there must be equally many.
     """
     from gradrank.data.ranking_data import default_feature_names
-    from gradrank.errors import ModelError
-    from gradrank.models.ranker import feature_matrix
+    from gradrank.errors import FeatureMismatch
+    from gradrank.models.features import feature_matrix
 
     if data.feature_names == tuple(names):
         return data
@@ -132,21 +133,31 @@ def with_features(data: RankingData, path: Path, names: Sequence[str], owner: st
         hint = ""
         if data.n_features < len(names):
             hint = f" (if its last ones are all 0, --n-features {len(names)} reads them so)"
-        raise DataError(f"has {data.n_features} features, {owner} has {len(names)}{hint}", path=path)
+        mismatch = FeatureMismatch(found=data.n_features, expected=len(names))
+        raise DataError(f"{mismatch.said_of(owner)}{hint}", path=path)
     try:
         matrix = feature_matrix(data, names)
-    except ModelError as error:
-        message = str(error).removeprefix("X ").replace("the model's", f"{owner}'s")
-        raise DataError(message.replace("the model expects", f"{owner} has"), path=path) from None
+    except FeatureMismatch as error:
+        raise DataError(error.said_of(owner), path=path) from None
     return replace(data, X=matrix.astype("f4", copy=False), feature_names=tuple(names))
 
 
-def first_fields(path: str | Path) -> list[bytes]:
-    """The words of a text file's first line that is not blank."""
-    from gradrank.data.formats.compressed import read_bytes
+def parse_measures(names: Sequence[str] | None, convention: str | None = None) -> list[AnyMeasure]:
+    """Measures by name, or the usual ones; those that name no convention have the one given.
 
-    head = read_bytes(path)[: 1 << 16].tobytes().lstrip()
-    return head.split(b"\n", 1)[0].split()
+    Of the usual measures, those that the convention lacks are left out.
+    """
+    from gradrank.measures import DEFAULT_MEASURES, Measure, parse_measure
+    from gradrank.measures.conventions import convention as convention_of
+
+    if names:
+        return [parse_measure(name, convention=convention) for name in names]
+    usual = [parse_measure(name) for name in DEFAULT_MEASURES]
+    if convention is None:
+        return usual
+    rules = convention_of(convention)
+    defined = [str(item) for item in usual if isinstance(item, Measure) and rules.defines(item.name)]
+    return [parse_measure(name, convention=convention) for name in defined]
 
 
 def print_table(table: Table, form: OutputFormat) -> None:

@@ -62,12 +62,24 @@ def number_or_text(value: int | float | str) -> int | float | str:
 
 DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="Data file, read by its suffix or content.")]
 ScoreFiles = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         "--scores",
         metavar="FILE",
-        help="A system: one number a line in DATA's row order, or a TREC run if DATA is TREC qrels. May be repeated.",
+        help="A system: one number per line in DATA's row order, or a TREC run. May be repeated.",
     ),
+]
+ModelFiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        metavar="[NAME=]MODEL",
+        help="A system: a model of gradrank, LightGBM or XGBoost that scores DATA. May be repeated.",
+    ),
+]
+Baseline = Annotated[
+    str | None,
+    typer.Option("--baseline", metavar="NAME", help="System to compare with; the first one unless given."),
 ]
 MeasureNames = Annotated[
     list[str] | None,
@@ -78,12 +90,20 @@ MeasureNames = Annotated[
         help="A measure, such as 'NDCG@10' or 'MAP(convention=mslr)'; see 'gradrank measures'. May be repeated.",
     ),
 ]
+ConventionName = Annotated[
+    str | None,
+    typer.Option(
+        "--convention",
+        metavar="NAME",
+        help="Convention of the measures that name none, such as trec_eval; see 'gradrank measures'.",
+    ),
+]
 LabelFiles = Annotated[
     list[str] | None,
     typer.Option(
         "--label",
         metavar="NAME=FILE",
-        help="A further label source: one number a line in DATA's row order. May be repeated.",
+        help="A further label source: one number per line in DATA's row order. May be repeated.",
     ),
 ]
 FormatName = Annotated[
@@ -92,7 +112,7 @@ FormatName = Annotated[
 Missing = Annotated[bool, typer.Option("--missing", help="LETOR: take 'nan' as a missing feature or unjudged label.")]
 ZeroBased = Annotated[bool, typer.Option("--zero-based", help="LETOR: feature indices start at 0.")]
 Group = Annotated[
-    Path | None, typer.Option("--group", metavar="FILE", help="LETOR: sizes of consecutive queries, one a line.")
+    Path | None, typer.Option("--group", metavar="FILE", help="LETOR: sizes of consecutive queries, one per line.")
 ]
 Weighted = Annotated[bool, typer.Option("--weighted", help="Weigh queries by DATA's query weights.")]
 ShowAs = Annotated[OutputFormat, typer.Option("--format", help="Form of the output.")]

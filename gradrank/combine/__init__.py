@@ -2,7 +2,7 @@
 
 from gradrank.combine.curve import Curve
 from gradrank.combine.ensemble import Weighting, combine_rankers, given_weights, search_weights
-from gradrank.combine.optimal import Combination, Combiner, optimal_combination, scores_of
+from gradrank.combine.optimal import Combination, Combiner, optimal_combination
 from gradrank.combine.refit import Refit, refit_weights
 
 __all__ = [
@@ -15,6 +15,5 @@ __all__ = [
     "given_weights",
     "optimal_combination",
     "refit_weights",
-    "scores_of",
     "search_weights",
 ]

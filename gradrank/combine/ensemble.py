@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from gradrank.combine.optimal import Combiner, scores_of
+from gradrank.combine.optimal import Combiner
 from gradrank.combine.path import FloatArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
-from gradrank.measures import AnyMeasure
+from gradrank.measures import AnyMeasure, as_measure
+from gradrank.models.features import made_up
 from gradrank.models.ranker import Ranker
 from gradrank.models.registry import under_names_of
+from gradrank.models.systems import Data, Documents, System, as_ranker, scores_of
 from gradrank.models.weighted_sum import WeightedSum
 
 Method = Literal["exact", "powell"]
@@ -45,35 +46,51 @@ class Weighting:
 
 
 def search_weights(
-    columns: Sequence[ArrayLike],
-    data: RankingData,
-    measure: AnyMeasure,
+    systems: Sequence[System],
+    data: Data,
+    measure: AnyMeasure | str,
     *,
     method: Method = "exact",
     convex: bool = False,
     n_jobs: int | None = None,
     progress: RoundProgress | None = None,
 ) -> Weighting:
-    """Weights of 0 or more for score columns, for the best mean of a measure.
+    """Weights of 0 or more for several systems, for the best mean of a measure.
 
-    ``exact``: one weight after the other gets its exact optimum with the others fixed, until none improves the measure;
-    it never gets worse on the way, and starts from the best single column or from the sum of all (each divided by its
-    spread within queries), whichever is better. ``powell``: Powell's method (SciPy) on the first measure, from the sum
-    of all, the baseline in Wu et al. 2009. Either way the result is never worse than any of the columns. Weights are
-    given so that the first one that is not 0 is 1; with ``convex`` they add up to 1.
+    The result is never worse than any of the systems alone.
 
-    >>> from gradrank.measures import MRR
+    Parameters
+    ----------
+    systems
+        Two or more systems, as :func:`~gradrank.evaluate` takes them; every score must be a finite number.
+    data
+        RankingData, a pandas or polars frame, or the path of a data file.
+    measure
+        The measure, or its name.
+    method
+        ``exact``: one weight after the other gets its exact optimum with the others fixed, until none improves the
+        measure; it never gets worse on the way, and starts from the best single system or from the sum of all (each
+        divided by its spread within queries), whichever is better. ``powell``: Powell's method (SciPy) on the first
+        measure, from the sum of all, the baseline in Wu et al. 2009.
+    convex
+        Whether weights add up to 1; otherwise the first one that is not 0 is 1.
+    n_jobs
+        Threads to use; all cores by default.
+    progress
+        Told the number of searches so far and the value of the (first) measure.
+
+    >>> from gradrank import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 6, [1, 0, 0, 0, 1, 0], qid=[1, 1, 1, 2, 2, 2])
-    >>> found = search_weights([[1, 2, 0, 0, 1, 0], [3, 0, 1, 0, 0, 1], [0, 0, 0, 0, 0, 0]], data, MRR())
+    >>> found = search_weights([[1, 2, 0, 0, 1, 0], [3, 0, 1, 0, 0, 1], [0, 0, 0, 0, 0, 0]], data, "MRR")
     >>> found.value, [part["MRR"] for part in found.values_of_parts[:2]]
     (1.0, [0.75, 0.7083333333333333])
     """
-    if len(columns) < 2:
-        raise DataError("one ranker is given, expected two or more to combine")
-    scores = [scores_of(column, data) for column in columns]
-    combiner = Combiner(data, measure, n_jobs=n_jobs)
+    if len(systems) < 2:
+        raise DataError(f"{len(systems)} ranker is given, expected two or more to combine")
+    held, scores = _columns(systems, data, n_jobs)
+    combiner = Combiner(held, as_measure(measure), n_jobs=n_jobs)
     alone = [combiner.values(column) for column in scores]
-    spreads = np.array([spread_within_queries(column, data) for column in scores])
+    spreads = np.array([spread_within_queries(column, held) for column in scores])
     starts = [*np.diag(1.0 / spreads), 1.0 / spreads]
     values = [*alone, combiner.values(added_up(starts[-1], scores))]
     weights = np.asarray(starts[combiner.best(values)])
@@ -92,21 +109,28 @@ def search_weights(
 
 
 def given_weights(
-    columns: Sequence[ArrayLike], weights: Sequence[float], data: RankingData, measure: AnyMeasure
+    systems: Sequence[System], weights: Sequence[float], data: Data, measure: AnyMeasure | str
 ) -> Weighting:
-    """What given weights are worth.
+    """What given weights of several systems are worth.
 
-    >>> from gradrank.measures import MRR
+    Parameters
+    ----------
+    systems, data, measure
+        As :func:`search_weights` takes them.
+    weights
+        One finite number for each system.
+
+    >>> from gradrank import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 2, [1, 0], qid=[1, 1])
-    >>> given_weights([[0, 1], [1, 0]], [1.0, 2.0], data, MRR()).value
+    >>> given_weights([[0, 1], [1, 0]], [1.0, 2.0], data, "MRR").value
     1.0
     """
-    if len(weights) != len(columns):
-        raise DataError(f"there are {len(weights)} weights for {len(columns)} rankers")
+    if len(weights) != len(systems):
+        raise DataError(f"there are {len(weights)} weights for {len(systems)} rankers")
     if not np.isfinite(weights).all():
         raise DataError("a weight is not a finite number")
-    scores = [scores_of(column, data) for column in columns]
-    combiner = Combiner(data, measure)
+    held, scores = _columns(systems, data, None)
+    combiner = Combiner(held, as_measure(measure))
     return Weighting(
         tuple(map(float, weights)),
         combiner.named(combiner.values(added_up(np.asarray(weights, dtype=np.float64), scores))),
@@ -115,37 +139,52 @@ def given_weights(
 
 
 def combine_rankers(
-    rankers: Sequence[Ranker],
-    data: RankingData,
-    measure: AnyMeasure,
+    rankers: Sequence[System],
+    data: Data,
+    measure: AnyMeasure | str,
     *,
     method: Method = "exact",
     convex: bool = False,
     n_jobs: int | None = None,
     progress: RoundProgress | None = None,
 ) -> WeightedSum:
-    """One ranker from several: their sum with the weights of :func:`search_weights` on ``data``.
+    """One ranker from several: their sum, with the weights of :func:`search_weights`.
 
-    >>> from gradrank.measures import NDCG
-    >>> from gradrank.models.feature import FeatureRanker
+    Parameters
+    ----------
+    rankers
+        Two or more rankers, fitted learners, fitted models of LightGBM, XGBoost or scikit-learn (or anything else with
+        ``predict``), or paths of model files. Scores alone cannot be part of a ranker: search_weights takes them.
+    data, measure, method, convex, n_jobs, progress
+        As :func:`search_weights` takes them.
+
+    >>> from gradrank import FeatureRanker, RankingData, evaluate
     >>> data = RankingData.from_arrays([[1.0, 0.0], [0.0, 3.0], [2.0, 2.0]], [0, 1, 2], qid=[1, 1, 1])
-    >>> both = combine_rankers([FeatureRanker("f1"), FeatureRanker("f2")], data, NDCG())
-    >>> NDCG().mean(both.predict(data), data)
-    1.0
+    >>> both = combine_rankers([FeatureRanker("f1"), FeatureRanker("f2")], data, "NDCG")
+    >>> evaluate(data, {"both": both}, "NDCG").means()
+    {'both': {'NDCG': 1.0}}
     """
-    columns = [ranker.predict(data, n_jobs=n_jobs) for ranker in rankers]
-    found = search_weights(columns, data, measure, method=method, convex=convex, n_jobs=n_jobs, progress=progress)
-    return weighted_sum(rankers, found, data, {"combination": method, "measure": str(measure)})
+    documents = Documents.of(data)
+    parts = [as_ranker(ranker, documents) for ranker in rankers]
+    found = search_weights(parts, documents, measure, method=method, convex=convex, n_jobs=n_jobs, progress=progress)
+    return weighted_sum(parts, found, documents, {"combination": method, "measure": str(as_measure(measure))})
 
 
-def weighted_sum(
-    rankers: Sequence[Ranker], found: Weighting, data: RankingData, facts: Mapping[str, object]
-) -> WeightedSum:
-    """The rankers' sum with the weights found; those of weight 0 are left out."""
+def weighted_sum(rankers: Sequence[Ranker], found: Weighting, data: Data, facts: Mapping[str, object]) -> WeightedSum:
+    """The rankers' sum with the weights found, those of weight 0 left out; numbered features get the data's names."""
     kept = [(weight, ranker) for weight, ranker in zip(found.weights, rankers, strict=True) if weight != 0.0]
+    documents = Documents.of(data)
     # All weights may be given as 0: then every document scores 0.
-    parts = [(weight, under_names_of(ranker, data)) for weight, ranker in kept or [(0.0, rankers[0])]]
+    parts = [
+        (weight, under_names_of(ranker, documents.whole) if made_up(ranker.feature_names) else ranker)
+        for weight, ranker in kept or [(0.0, rankers[0])]
+    ]
     return WeightedSum(parts, training={**facts, "weights": list(found.weights), "values": found.values})
+
+
+def _columns(systems: Sequence[System], data: Data, n_jobs: int | None) -> tuple[RankingData, list[FloatArray]]:
+    documents = Documents.of(data, {str(number): system for number, system in enumerate(systems, 1)})
+    return documents.data, [scores_of(system, documents, finite=True, n_jobs=n_jobs) for system in systems]
 
 
 # ---------------------------------------------------------------------- the searches

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from gradrank.combine.curve import Curve, Interval, best_of, curve_of, joined
 from gradrank.combine.path import FloatArray, Lines, Path, Progress, TooManyChanges, mean_path
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, MeasureError
-from gradrank.measures import AnyMeasure, Graded, bind_measures, bound_values, mean_value
-from gradrank.models.ranker import Ranker
+from gradrank.measures import AnyMeasure, Graded, as_measure, bind_measures, bound_values, mean_value
+from gradrank.models.systems import Data, Documents, System, scores_of
 
 Form = Literal["convex", "additive"]
 
@@ -51,10 +51,10 @@ class Combination:
 
 
 def optimal_combination(
-    first: ArrayLike | Ranker,
-    second: ArrayLike | Ranker,
-    data: RankingData,
-    measure: AnyMeasure,
+    first: System,
+    second: System,
+    data: Data,
+    measure: AnyMeasure | str,
     *,
     form: Form = "convex",
     low: float = 0.0,
@@ -63,45 +63,41 @@ def optimal_combination(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Combination:
-    """The α that gives the best mean of a measure, over all α there are.
+    """The exact best mixture of two systems: the α with the best mean of a measure, over all α there are.
 
-    ``convex``: (1 − α)·first + α·second for α in 0…1. ``additive``: first + α·second for α in ``low``…``high``, or for
-    any α ≥ 0 if no upper end is given. Scores' lines in α cross at finitely many points, between which no measure
-    changes; all of them are looked at (O(documents²) a query). Documents that are tied count by expectation. The value
-    is never below that at either end, nor at any α in ``also``. Graded measures are compared part by part.
+    Scores' lines in α cross at finitely many points, between which no measure changes; all of them are looked at
+    (O(documents²) per query). Documents that are tied count by expectation. The value is never below that at either
+    end, nor at any α in ``also``. Graded measures are compared part by part.
 
-    >>> from gradrank.measures import MRR
+    Parameters
+    ----------
+    first, second
+        Two systems, as :func:`~gradrank.evaluate` takes them; every score must be a finite number.
+    data
+        RankingData, a pandas or polars frame, or the path of a data file.
+    measure
+        The measure, or its name.
+    form
+        ``convex``: (1 − α)·first + α·second for α in 0…1; ``additive``: first + α·second for any α ≥ 0.
+    low, high
+        Limits of α; in the additive form there is none above unless given.
+    also
+        Further values of α to try.
+    n_jobs
+        Threads to use; all cores by default.
+    progress
+        Told the share of the work that is done.
+
+    >>> from gradrank import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 6, [1, 0, 0, 0, 1, 0], qid=[1, 1, 1, 2, 2, 2])
-    >>> found = optimal_combination([1, 2, 0, 0, 1, 0], [3, 0, 1, 0, 0, 1], data, MRR())
+    >>> found = optimal_combination([1, 2, 0, 0, 1, 0], [3, 0, 1, 0, 0, 1], data, "MRR")
     >>> found.alpha, found.interval, found.value
     (0.375, (0.25, 0.5), 1.0)
     """
-    combiner = Combiner(data, measure, n_jobs=n_jobs)
-    one, two = (scores_of(ranker, data, n_jobs) for ranker in (first, second))
+    documents = Documents.of(data, {"first": first, "second": second})
+    combiner = Combiner(documents.data, as_measure(measure), n_jobs=n_jobs)
+    one, two = (scores_of(system, documents, finite=True, n_jobs=n_jobs) for system in (first, second))
     return combiner.search(one, two, form=form, low=low, high=high, also=also, progress=progress)
-
-
-def scores_of(ranker: ArrayLike | Ranker, data: RankingData, n_jobs: int | None = None) -> FloatArray:
-    """A ranker's scores, or the given ones, checked: combining needs finite numbers.
-
-    >>> data = RankingData.from_arrays([[0.0]] * 2, [1, 0], qid=[1, 1])
-    >>> scores_of([1, 2], data).tolist()
-    [1.0, 2.0]
-    """
-    given = ranker.predict(data, n_jobs=n_jobs) if isinstance(ranker, Ranker) else ranker
-    try:
-        scores = np.ascontiguousarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("scores hold something that is not a number") from None
-    if scores.shape != (data.n_docs,):
-        raise DataError(f"scores have shape {scores.shape}, expected one number for each of {data.n_docs} documents")
-    if not np.isfinite(scores).all():
-        row = int(np.flatnonzero(~np.isfinite(scores))[0])
-        raise DataError(
-            f"score of document {row + 1} is {scores[row]}, expected a finite number: "
-            "rankers can be combined only where all of them score every document"
-        )
-    return data.from_input_order(scores)
 
 
 class Combiner:

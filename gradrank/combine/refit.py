@@ -9,10 +9,9 @@ import numpy as np
 
 from gradrank.combine.optimal import Combiner
 from gradrank.combine.path import FloatArray
-from gradrank.data.ranking_data import RankingData
-from gradrank.errors import DataError
-from gradrank.measures import AnyMeasure
-from gradrank.models.ranker import feature_matrix
+from gradrank.errors import DataError, ModelError
+from gradrank.measures import AnyMeasure, as_measure
+from gradrank.models.systems import Data, Documents, System, as_ranker
 from gradrank.models.trees.ensemble import Tree, TreeEnsemble, assign_leaves
 
 RefitProgress = Callable[[int, int, float], None]
@@ -31,9 +30,9 @@ class Refit:
 
 
 def refit_weights(
-    ensemble: TreeEnsemble,
-    data: RankingData,
-    measure: AnyMeasure,
+    ensemble: System,
+    data: Data,
+    measure: AnyMeasure | str,
     *,
     high: float = 100.0,
     rounds: int | None = None,
@@ -43,23 +42,45 @@ def refit_weights(
 ) -> Refit:
     """Give each tree in turn the exact best weight in 0…``high`` with all others fixed, until nothing improves.
 
-    The measure's mean on ``data`` never falls. A round goes through all trees; rounds end when one gains less than
-    ``least``, or after ``rounds`` of them. Meant for data on which few trees already regularize enough (the refitted
-    ensemble fits ``data`` more closely). Leaf values are scaled, so the ensemble is saved and scored as before.
+    The measure's mean on ``data`` never falls. Meant for data on which few trees already regularize enough (the
+    refitted ensemble fits ``data`` more closely). Leaf values are scaled: the ensemble is saved and scored as before.
+
+    Parameters
+    ----------
+    ensemble
+        A tree ensemble: as a ranker, a fitted learner, a model of LightGBM or XGBoost, or the path of a model file.
+    data
+        RankingData, a pandas or polars frame, or the path of a data file.
+    measure
+        The measure, or its name.
+    high
+        The largest weight of a tree.
+    rounds
+        How often to go through all trees at most; until nothing improves unless given.
+    least
+        Rounds end when one gains less than this.
+    n_jobs
+        Threads to use; all cores by default.
+    progress
+        Told the round, the number of the tree, and the value of the (first) measure.
 
     >>> from gradrank.data.artificial import make_data
-    >>> from gradrank.measures import NDCG
     >>> data = make_data(30, n_docs=10, n_features=3, random_state=1)
     >>> stumps = [Tree.numerical(split_feature=[f], threshold=[0.0], left=[-1], right=[-2], leaf_value=[0.0, 1.0])
     ...           for f in (0, 1)]
-    >>> refit = refit_weights(TreeEnsemble(stumps, data.feature_names), data, NDCG(5))
+    >>> refit = refit_weights(TreeEnsemble(stumps, data.feature_names), data, "NDCG@5")
     >>> refit.values[-1] >= refit.values[0]
     True
     """
     if not 1.0 <= high < np.inf:
         raise DataError(f"high is {high}, expected a finite number of 1 or more: 1 is the weight that trees have")
-    combiner = Combiner(data, measure, n_jobs=n_jobs)
-    matrix = feature_matrix(data, ensemble.feature_names)
+    ensemble = as_ranker(ensemble)
+    if not isinstance(ensemble, TreeEnsemble):
+        raise ModelError(f"weights of trees are for a tree ensemble, this ranker is of kind {ensemble.kind!r}")
+    given = Documents.of(data)
+    held = given.data
+    combiner = Combiner(held, as_measure(measure), n_jobs=n_jobs)
+    matrix = given.matrix(ensemble)
     weights = np.ones(ensemble.n_trees)
 
     def outputs(tree: Tree) -> FloatArray:
@@ -67,7 +88,7 @@ def refit_weights(
 
     def total() -> FloatArray:
         """Scores as the ensemble adds them up, so that a rounding error of a difference cannot grow."""
-        scores = np.full(data.n_docs, ensemble.base_score)
+        scores = np.full(held.n_docs, ensemble.base_score)
         for weight, tree in zip(weights.tolist(), ensemble.trees, strict=True):
             scores += outputs(tree.scaled(weight))
         return scores
@@ -98,6 +119,5 @@ def refit_weights(
         if max(now - then for now, then in zip(best, before, strict=True)) < least:
             break
     trees = [tree.scaled(weight) for tree, weight in zip(ensemble.trees, weights.tolist(), strict=True)]
-    facts = {**ensemble.training, "refitted": str(measure)}
-    refitted = TreeEnsemble(trees, ensemble.feature_names, base_score=ensemble.base_score, training=facts)
+    refitted = ensemble.with_trees(trees, training={**ensemble.training, "refitted": str(as_measure(measure))})
     return Refit(refitted, tuple(weights.tolist()), tuple(values))

@@ -2,7 +2,7 @@
 
 from gradrank.data.label_facts import LabelFacts, label_facts
 from gradrank.evaluation.compare import Comparison, ComparisonRow, compare
-from gradrank.evaluation.evaluate import Evaluation, Scorer, Summary, evaluate
+from gradrank.evaluation.evaluate import Evaluation, Summary, evaluate
 from gradrank.evaluation.significance import PairedTest, bootstrap_test, holm, randomization_test, t_test
 from gradrank.evaluation.tables import Column, Table
 
@@ -13,7 +13,6 @@ __all__ = [
     "Evaluation",
     "LabelFacts",
     "PairedTest",
-    "Scorer",
     "Summary",
     "Table",
     "bootstrap_test",

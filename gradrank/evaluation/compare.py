@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from math import isnan, nan
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.errors import DataError
-from gradrank.evaluation.evaluate import Evaluation
+from gradrank.evaluation.evaluate import Evaluation, evaluate
 from gradrank.evaluation.significance import PairedTest, bootstrap_test, differences, holm, randomization_test, t_test
 from gradrank.evaluation.tables import Column, Table
-from gradrank.measures import Measure
+from gradrank.measures import DEFAULT_MEASURES, AnyMeasure, Measure
+from gradrank.models.systems import Data, System
 
 TestName = Literal["t", "randomization", "bootstrap"]
 Correction = Literal["holm"]
@@ -51,6 +53,8 @@ class Comparison:
     level: float
     correction: Correction | None
     rows: tuple[ComparisonRow, ...]
+    evaluation: Evaluation | None = field(default=None, repr=False, compare=False)
+    """The evaluation that was tested."""
 
     def table(self) -> Table:
         """One row a system and measure."""
@@ -120,31 +124,88 @@ class Comparison:
         )
 
 
+@overload
 def compare(
-    evaluation: Evaluation,
-    baseline: str | None = None,
+    data: Evaluation,
     *,
+    baseline: str | None = None,
     test: TestName = "t",
     level: float = 0.05,
     correction: Correction | None = "holm",
     resamples: int = 10_000,
     random_state: int = 0,
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    data: Data,
+    systems: Mapping[str, System],
+    measures: AnyMeasure | str | Iterable[AnyMeasure | str] = DEFAULT_MEASURES,
+    *,
+    baseline: str | None = None,
+    test: TestName = "t",
+    level: float = 0.05,
+    correction: Correction | None = "holm",
+    resamples: int = 10_000,
+    random_state: int = 0,
+    weighted: bool = False,
+    n_jobs: int | None = None,
+) -> Comparison: ...
+
+
+def compare(
+    data: Evaluation | Data,
+    systems: Mapping[str, System] | None = None,
+    measures: AnyMeasure | str | Iterable[AnyMeasure | str] = DEFAULT_MEASURES,
+    *,
+    baseline: str | None = None,
+    test: TestName = "t",
+    level: float = 0.05,
+    correction: Correction | None = "holm",
+    resamples: int = 10_000,
+    random_state: int = 0,
+    weighted: bool = False,
+    n_jobs: int | None = None,
 ) -> Comparison:
-    """Test every system of an evaluation against a baseline (the first one unless named).
+    """Test systems against a baseline over the same queries.
 
-    A verdict other than "no significant difference" needs a p-value — corrected over all rows of the
-    table with ``correction="holm"`` — below ``level``. Weighted evaluations are tested on their
-    weighted mean difference.
+    A verdict other than "no significant difference" needs a p-value — corrected over all rows of the table with
+    ``correction="holm"`` — below ``level``. Weighted evaluations are tested on their weighted mean difference.
 
-    >>> from gradrank.data.ranking_data import RankingData
-    >>> from gradrank.evaluation.evaluate import evaluate
-    >>> from gradrank.measures import parse_measure
+    Parameters
+    ----------
+    data
+        An Evaluation; or data, whose systems are evaluated first, as :func:`~gradrank.evaluate` takes it.
+    systems, measures, weighted, n_jobs
+        As :func:`~gradrank.evaluate` takes them; not with an Evaluation, which has its own.
+    baseline
+        Name of the system to compare with; the first one unless given.
+    test
+        ``t``: paired t-test; ``randomization``: of the differences' signs; ``bootstrap``: of the queries.
+    level
+        Level of significance.
+    correction
+        ``holm``, or None for p-values as they are.
+    resamples
+        Number of permutations or bootstrap resamples.
+    random_state
+        Seed of the resampling.
+
+    >>> from gradrank import RankingData
     >>> data = RankingData.from_arrays(np.zeros((6, 1)), [0, 1, 0, 1, 0, 1], qid=[1, 1, 2, 2, 3, 3])
-    >>> scores = {"old": [1, 0, 0, 1, 1, 0], "new": [0, 1, 0, 1, 0, 1]}
-    >>> row, = compare(evaluate(data, scores, [parse_measure("MRR")])).rows
+    >>> row, = compare(data, {"old": [1, 0, 0, 1, 1, 0], "new": [0, 1, 0, 1, 0, 1]}, "MRR").rows
     >>> row.wins, row.ties, row.losses, row.verdict
     (2, 1, 0, 'no significant difference')
     """
+    if isinstance(data, Evaluation):
+        if systems is not None:
+            raise DataError("an evaluation has its systems and measures: give none beside it")
+        evaluation = data
+    elif isinstance(systems, Mapping):
+        evaluation = evaluate(data, systems, measures, weighted=weighted, n_jobs=n_jobs)
+    else:
+        raise DataError("there are no systems to compare, expected two or more by name")
     base = evaluation.systems[0] if baseline is None else baseline
     if base not in evaluation.values:
         raise DataError(f"there is no system {base!r} to compare with; there are {', '.join(evaluation.systems)}")
@@ -167,6 +228,7 @@ def compare(
             replace(row, p_corrected=p, verdict=_verdict(row.test.difference, p, level))
             for row, p in zip(rows, corrected, strict=True)
         ),
+        evaluation,
     )
 
 

@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from gradrank.data.label_facts import LabelFacts, label_facts
-from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
 from gradrank.evaluation.significance import standard_error, t_interval
 from gradrank.evaluation.tables import Column, Table
-from gradrank.measures import AnyMeasure, Graded, Measure, bind_measures, bound_values
-
-
-@runtime_checkable
-class Scorer(Protocol):
-    """Anything that scores the documents of ranking data, one number each."""
-
-    def predict(self, data: RankingData, /) -> ArrayLike:
-        """Scores of all documents, in the order in which they were given."""
+from gradrank.measures import DEFAULT_MEASURES, AnyMeasure, Measure, as_measures, bind_measures, bound_values
+from gradrank.models.systems import Data, Documents, System, named_systems, scores_of
 
 
 @dataclass(frozen=True)
@@ -56,6 +48,8 @@ class Evaluation:
     """Facts of each label source the measures used."""
     weights: NDArray[np.float64] | None = None
     """Query weights, if means are weighted."""
+    remarks: tuple[str, ...] = ()
+    """What else a reader of the means must know, one sentence each."""
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -124,7 +118,7 @@ class Evaluation:
 
     def notes(self) -> list[str]:
         """What a reader of the means must know of the data, one sentence each."""
-        notes = []
+        notes = list(self.remarks)
         for source, facts in self.facts.items():
             if said := facts.sentences():
                 notes.append(f"label {source!r}: of {facts.queries:,} queries {', '.join(said)}")
@@ -137,59 +131,55 @@ class Evaluation:
 
 
 def evaluate(
-    data: RankingData,
-    systems: Mapping[str, ArrayLike | Scorer],
-    measures: Iterable[AnyMeasure],
+    data: Data,
+    systems: Mapping[str, System] | System,
+    measures: AnyMeasure | str | Iterable[AnyMeasure | str] = DEFAULT_MEASURES,
     *,
     weighted: bool = False,
     n_jobs: int | None = None,
 ) -> Evaluation:
-    """Evaluate systems — score columns in the order in which the rows were given, or rankers — by measures.
+    """Evaluate systems by ranking measures, query by query.
 
-    A score of −inf says that the document was not retrieved. A graded measure is reported as its parts.
-    With ``weighted`` the data's query weights enter all means.
+    Parameters
+    ----------
+    data
+        RankingData, a pandas or polars frame, or the path of a data file; also TREC qrels, if all systems are runs.
+    systems
+        The systems by name, or one alone. A system is a fitted learner, a ranker, a fitted model of LightGBM, XGBoost
+        or scikit-learn, or anything else with ``predict``; a column of scores in the order in which the rows were given
+        (−inf for a document that was not retrieved); the path of a file with a model, with one score per line, or with
+        a TREC run; or a function that makes scores from RankingData.
+    measures
+        One or several measures, or their names. A graded measure is reported as its parts.
+    weighted
+        Whether the data's query weights enter all means.
+    n_jobs
+        Threads to use; all cores by default.
 
-    >>> from gradrank.measures import parse_measure
-    >>> data = RankingData.from_arrays(np.zeros((4, 1)), [0, 1, 1, 0], qid=["a", "a", "b", "b"])
-    >>> result = evaluate(data, {"one": [1, 2, 1, 2]}, [parse_measure("MRR")])
-    >>> result.means()["one"]
-    {'MRR': 0.75}
+    Returns
+    -------
+    Evaluation
+        Values per query by system and measure; means, tables and what to know about the data.
+
+    >>> from gradrank import RankingData
+    >>> data = RankingData.from_arrays([[3.0], [1.0], [2.0], [4.0]], [0, 1, 1, 0], qid=["a", "a", "b", "b"])
+    >>> result = evaluate(data, {"by feature": data.X[:, 0], "by hand": [1, 2, 2, 1]}, ["MRR", "NDCG@1"])
+    >>> result.means()
+    {'by feature': {'MRR': 0.5, 'NDCG@1': 0.0}, 'by hand': {'MRR': 1.0, 'NDCG@1': 1.0}}
     """
-    columns = _columns(measures)
-    if not systems:
-        raise DataError("there is no system to evaluate")
-    if weighted and data.weight is None:
-        raise DataError("weighted means were asked for, but this data has no query weights")
-    bound = bind_measures(columns, data, n_jobs=n_jobs)
-    values = {name: bound_values(bound, _scores(name, system, data)) for name, system in systems.items()}
-    sources = dict.fromkeys(measure.label or measure.default_source for measure in columns)
-    facts = {source or data.label_names[0]: label_facts(data, source) for source in sources}
-    return Evaluation(data.qid, columns, values, facts, data.weight if weighted else None)
-
-
-def _columns(measures: Iterable[AnyMeasure]) -> tuple[Measure, ...]:
-    """Every measure once, graded ones as their parts."""
-    parts = [part for measure in measures for part in (measure.parts if isinstance(measure, Graded) else (measure,))]
-    if not parts:
+    columns = as_measures(measures)
+    if not columns:
         raise DataError("there is no measure to evaluate by")
-    return tuple(dict.fromkeys(parts))
-
-
-def _scores(name: str, system: ArrayLike | Scorer, data: RankingData) -> NDArray[np.float64]:
-    given = system.predict(data) if isinstance(system, Scorer) else system
-    try:
-        scores = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"scores of {name!r} hold something that is not a number") from None
-    if scores.shape != (data.n_docs,):
-        raise DataError(
-            f"scores of {name!r} have shape {scores.shape}, expected one number for each of {data.n_docs} documents"
-        )
-    bad = np.isnan(scores) | (scores == np.inf)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise DataError(
-            f"score of {name!r} for document {row + 1} is {scores[row]}, "
-            "expected a number (-inf for a document that was not retrieved)"
-        )
-    return data.from_input_order(scores)
+    named = named_systems(systems)
+    documents = Documents.of(data, named)
+    held = documents.data
+    if weighted and held.weight is None:
+        raise DataError("weighted means were asked for, but this data has no query weights")
+    bound = bind_measures(columns, held, n_jobs=n_jobs)
+    values = {
+        name: bound_values(bound, scores_of(system, documents, name=name, n_jobs=n_jobs))
+        for name, system in named.items()
+    }
+    sources = dict.fromkeys(measure.label or measure.default_source for measure in columns)
+    facts = {source or held.label_names[0]: label_facts(held, source) for source in sources}
+    return Evaluation(held.qid, columns, values, facts, held.weight if weighted else None, documents.notes)

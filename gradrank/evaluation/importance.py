@@ -1,77 +1,19 @@
-"""Importance of features: by what the model's splits gained, or by what is lost without them."""
+"""Importance of features by what is lost without them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.data.ranking_data import RankingData
-from gradrank.errors import DataError, ModelError
+from gradrank.errors import DataError
 from gradrank.evaluation.significance import standard_error
-from gradrank.measures import Measure, bind_measures, bound_values, mean_value
-from gradrank.models.feature import FeatureRanker
-from gradrank.models.linear import LinearRanker
-from gradrank.models.ranker import Ranker, feature_matrix
-from gradrank.models.trees.ensemble import TreeEnsemble
-from gradrank.models.trees.expected_grade import ExpectedGrade
-from gradrank.models.weighted_sum import WeightedSum
+from gradrank.measures import AnyMeasure, Measure, as_measures, bind_measures, bound_values, mean_value
+from gradrank.models.systems import Data, Documents, System, as_ranker
 
 # Numbers copied at once when a column is replaced: 64 MB.
 _NUMBERS_PER_BLOCK = 1 << 24
-
-
-def used_features(ranker: Ranker) -> frozenset[str]:
-    """Names of the features that can change a score; all of them for a ranker of a kind that does not tell.
-
-    >>> sorted(used_features(LinearRanker([1.0, 0.0], feature_names=["a", "b"])))
-    ['a']
-    """
-    names = ranker.feature_names
-    if isinstance(ranker, TreeEnsemble | ExpectedGrade):
-        return frozenset(name for name, count in zip(names, split_importance(ranker, "split"), strict=True) if count)
-    if isinstance(ranker, LinearRanker):
-        return frozenset(name for name, weight in zip(names, ranker.weights, strict=True) if weight)
-    if isinstance(ranker, FeatureRanker):
-        return frozenset([ranker.feature])
-    if isinstance(ranker, WeightedSum):
-        return frozenset().union(*(used_features(part) for weight, part in ranker.parts if weight))
-    return frozenset(names)
-
-
-def tree_ensembles(ranker: Ranker) -> list[TreeEnsemble]:
-    """The tree ensembles that a ranker is, or is made of.
-
-    >>> tree_ensembles(LinearRanker([1.0]))
-    []
-    """
-    if isinstance(ranker, TreeEnsemble):
-        return [ranker]
-    if isinstance(ranker, ExpectedGrade):
-        return list(ranker.ensembles)
-    if isinstance(ranker, WeightedSum):
-        return [ensemble for _, part in ranker.parts for ensemble in tree_ensembles(part)]
-    return []
-
-
-def split_importance(ranker: Ranker, kind: Literal["gain", "split"] = "gain") -> NDArray[np.float64]:
-    """Of each feature the summed gain, or the number, of its splits in all trees of the ranker.
-
-    >>> from gradrank.models.trees.ensemble import Tree
-    >>> stump = Tree.numerical(split_feature=[1], threshold=[0.5], left=[-1], right=[-2], leaf_value=[1.0, 2.0])
-    >>> split_importance(TreeEnsemble([stump, stump], ["a", "b"]), "split").tolist()
-    [0.0, 2.0]
-    """
-    ensembles = tree_ensembles(ranker)
-    if not ensembles:
-        raise ModelError(f"importance by {kind} needs a model with trees, this one is of kind {ranker.kind!r}")
-    place = {name: index for index, name in enumerate(ranker.feature_names)}
-    total = np.zeros(ranker.n_features)
-    for ensemble in ensembles:
-        total[[place[name] for name in ensemble.feature_names]] += ensemble.feature_importance(kind)
-    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +39,9 @@ class PermutationImportance:
 
 
 def permutation_importance(
-    ranker: Ranker,
-    data: RankingData,
-    measure: Measure,
+    ranker: System,
+    data: Data,
+    measure: AnyMeasure | str = "NDCG@10",
     *,
     repeats: int = 5,
     random_state: int = 0,
@@ -107,24 +49,40 @@ def permutation_importance(
 ) -> PermutationImportance:
     """Shuffle one feature at a time and measure again (Breiman 2001, with a ranking measure for the error rate).
 
-    Every feature and repeat has its own shuffle, which ``random_state`` decides. The data is not changed and may be a
-    memory map: one column is held in memory, and a block of rows at a time. Features that the ranker cannot use
-    drop by 0.
+    The data is not changed and may be a memory map: one column is held in memory, and a block of rows at a time.
+    Features that the ranker cannot use drop by 0.
 
+    Parameters
+    ----------
+    ranker
+        A ranker, a fitted learner or model of another package, or the path of a model file.
+    data
+        RankingData, a pandas or polars frame, or the path of a data file.
+    measure
+        The measure, or its name; the first part of a graded one.
+    repeats
+        Shuffles per feature.
+    random_state
+        Seed: every feature and repeat has its own shuffle.
+    n_jobs
+        Threads to use; all cores by default.
+
+    >>> from gradrank import LinearRanker, RankingData
     >>> data = RankingData.from_arrays([[1, 5], [2, 5], [1, 5], [2, 5]], [0, 1, 0, 1], qid=[1, 1, 2, 2])
-    >>> from gradrank.measures import MRR
-    >>> found = permutation_importance(LinearRanker([1.0, 1.0]), data, MRR(), random_state=3)
+    >>> found = permutation_importance(LinearRanker([1.0, 1.0]), data, "MRR", random_state=3)
     >>> found.baseline, bool(found.mean[0] > 0), float(found.mean[1])
     (1.0, True, 0.0)
     """
     if repeats < 1:
         raise DataError(f"repeats is {repeats}, expected 1 or more")
-    matrix = feature_matrix(data, ranker.feature_names)
-    bound = bind_measures([measure], data, n_jobs=n_jobs)
-    baseline = mean_value(bound_values(bound, ranker.predict(matrix, n_jobs=n_jobs))[measure])
+    documents = Documents.of(data)
+    ranker, chosen = as_ranker(ranker, documents), as_measures(measure)[0]
+    matrix = documents.matrix(ranker)
+    bound = bind_measures([chosen], documents.data, n_jobs=n_jobs)
+    baseline = mean_value(bound_values(bound, ranker.predict(matrix, n_jobs=n_jobs))[chosen])
     if np.isnan(baseline):
-        raise DataError(f"{measure} has no value on this data: no query is judged")
-    used = used_features(ranker)
+        raise DataError(f"{chosen} has no value on this data: no query is judged")
+    used = set(ranker.used_features())
     drops = np.zeros((ranker.n_features, repeats))
     rows = max(1, _NUMBERS_PER_BLOCK // max(1, ranker.n_features))
     shuffled = np.empty((repeats, len(matrix)), dtype=matrix.dtype)
@@ -142,5 +100,5 @@ def permutation_importance(
                 block[:, feature] = shuffled[repeat, here]
                 scores[repeat, here] = ranker.predict(block, n_jobs=n_jobs)
         for repeat in range(repeats):
-            drops[feature, repeat] = baseline - mean_value(bound_values(bound, scores[repeat])[measure])
-    return PermutationImportance(ranker.feature_names, measure, baseline, drops)
+            drops[feature, repeat] = baseline - mean_value(bound_values(bound, scores[repeat])[chosen])
+    return PermutationImportance(ranker.feature_names, chosen, baseline, drops)

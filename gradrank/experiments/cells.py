@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gradrank.experiments.folders import Fold
 from gradrank.experiments.processes import side_by_side
 from gradrank.learners.algorithms import algorithm
-from gradrank.measures import measure_values, parse_measure
+from gradrank.measures import measure_values
 from gradrank.runtime.files import replacing
 from gradrank.version import __version__
 
@@ -101,8 +101,7 @@ def run_cell(cell: Cell, fold: Fold) -> Values:
     ranker = learner.fit(fold.train, valid=fold.valid).ranker_
     if ranker.training.get("interrupted"):
         raise KeyboardInterrupt  # half a training is no result
-    measures = [parse_measure(name) for name in cell.measures]
-    found = measure_values(measures, ranker.predict(fold.test), fold.test)  # type: ignore[arg-type]
+    found = measure_values(cell.measures, ranker.predict(fold.test), fold.test)
     return dict(zip(cell.measures, found.values(), strict=True))
 
 

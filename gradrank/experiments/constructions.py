@@ -125,7 +125,7 @@ def study_constructions(
     learners = _construction_learners(target, constructions, algorithm, parameters, random_state, n_jobs)
     scores, interrupted = train_all(learners, train, valid, {"": valid}, target, said)
     evaluation = evaluate(valid, {name: found[""] for name, found in scores.items()}, [target], n_jobs=n_jobs)
-    comparison = compare(evaluation, REFERENCE) if len(scores) > 1 else None
+    comparison = compare(evaluation, baseline=REFERENCE) if len(scores) > 1 else None
     return ConstructionStudy(target, algorithm, evaluation, comparison, interrupted)
 
 

@@ -350,7 +350,7 @@ def _differences(
     evaluation: Evaluation, baseline: str | None = None, systems: Sequence[str] | None = None
 ) -> dict[tuple[str, Any], ComparisonRow]:
     """Every system's rows against the baseline, by the paper's uncorrected paired t-test."""
-    rows = compare(evaluation, baseline, level=_LEVEL, correction=None).rows
+    rows = compare(evaluation, baseline=baseline, level=_LEVEL, correction=None).rows
     return {(row.system, row.measure): row for row in rows if systems is None or row.system in systems}
 
 

@@ -137,7 +137,7 @@ def study_measures(
     comparisons = {}
     for name in scores if len(scores) > 1 else ():
         alone = evaluate(test, {key: found["test"] for key, found in scores.items()}, [measures[name]], n_jobs=n_jobs)
-        comparisons[measures[name]] = compare(alone, name, correction=None)
+        comparisons[measures[name]] = compare(alone, baseline=name, correction=None)
     pairs = {
         name: parsed[name]
         .bind(train, random_state=random_state, n_jobs=n_jobs)

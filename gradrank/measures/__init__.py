@@ -18,13 +18,14 @@ from gradrank.measures.precision import Precision
 from gradrank.measures.rbp import RBP
 from gradrank.measures.recall import Recall
 from gradrank.measures.reciprocal_rank import MRR
-from gradrank.measures.registry import REGISTRY, parse_measure
+from gradrank.measures.registry import DEFAULT_MEASURES, REGISTRY, as_measure, as_measures, parse_measure
 from gradrank.measures.wta import WTA
 
 __all__ = [
     "CNDCG",
     "CONVENTIONS",
     "DCG",
+    "DEFAULT_MEASURES",
     "ERR",
     "MAP",
     "MRR",
@@ -44,6 +45,8 @@ __all__ = [
     "Measure",
     "Precision",
     "Recall",
+    "as_measure",
+    "as_measures",
     "bind_measures",
     "bound_values",
     "mean_value",

@@ -15,7 +15,7 @@ from gradrank.data.strings import Strings
 from gradrank.errors import MeasureError
 from gradrank.measures.conventions import convention
 from gradrank.measures.parameters import Parameter, parameter
-from gradrank.ranking import TIE_POLICIES, Ranking, Ties, check_scores, rank
+from gradrank.ranking import TIE_POLICIES, Ranking, Ties, check_scores, in_data_order, rank
 from gradrank.runtime.threads import for_query_blocks
 
 FloatArray = NDArray[np.float64]
@@ -184,8 +184,7 @@ class Measure(ABC):
         >>> MRR().values([2.0, 1.0, 1.0, 2.0], data).tolist()
         [0.5, 0.0]
         """
-        checked = check_scores(np.asarray(scores), data.n_docs)
-        return self.bind(data, n_jobs=n_jobs).values(data.from_input_order(checked))
+        return self.bind(data, n_jobs=n_jobs).values(check_scores(in_data_order(scores, data), data.n_docs))
 
     def mean(self, scores: ArrayLike, data: RankingData, *, n_jobs: int | None = None) -> float:
         """Mean over the queries that have a value; NaN if none has."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.measures.base import BoundMeasure, FloatArray, Measure
-from gradrank.ranking import Ranking, check_scores
+from gradrank.measures.graded import AnyMeasure
+from gradrank.ranking import Ranking, check_scores, in_data_order
 
 
 def bind_measures(measures: Sequence[Measure], data: RankingData, *, n_jobs: int | None = None) -> list[BoundMeasure]:
@@ -33,18 +33,31 @@ def bound_values(bound: Sequence[BoundMeasure], scores: ArrayLike) -> dict[Measu
 
 
 def measure_values(
-    measures: Sequence[Measure], scores: ArrayLike, data: RankingData, *, n_jobs: int | None = None
+    measures: AnyMeasure | str | Iterable[AnyMeasure | str],
+    scores: ArrayLike,
+    data: RankingData,
+    *,
+    n_jobs: int | None = None,
 ) -> dict[Measure, FloatArray]:
-    """Values per query of several measures; NaN = query left out by the measure's convention.
+    """Values per query of one or several measures; NaN = query left out by the measure's convention.
 
-    ``scores`` stand in the order in which the rows of ``data`` were given, as ``predict`` has them.
-    A score of −inf means that the document was not retrieved: it counts among the relevant documents that could have
-    been found, but stands at no rank.
+    Parameters
+    ----------
+    measures
+        Measures, or their names.
+    scores
+        One number per document, in the order in which the rows of ``data`` were given, as ``predict`` has them. A score
+        of −inf means that the document was not retrieved: it counts among the relevant documents that could have been
+        found, but stands at no rank.
+    data
+        The documents with their labels.
+    n_jobs
+        Threads to use; all cores by default.
 
-    >>> from gradrank.measures import MRR, NDCG
     >>> data = RankingData.from_arrays([[0.0]] * 2, [0, 1], qid=[1, 1])
-    >>> measure_values([NDCG(1), MRR()], [2.0, 1.0], data)
+    >>> measure_values(["NDCG@1", "MRR"], [2.0, 1.0], data)
     {NDCG@1: array([0.]), MRR: array([0.5])}
     """
-    checked = check_scores(np.asarray(scores), data.n_docs)
-    return bound_values(bind_measures(measures, data, n_jobs=n_jobs), data.from_input_order(checked))
+    from gradrank.measures.registry import as_measures  # which needs every measure, and they need this module's kin
+
+    return bound_values(bind_measures(as_measures(measures), data, n_jobs=n_jobs), in_data_order(scores, data))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -153,4 +154,7 @@ def convention(name: str) -> Convention:
     try:
         return CONVENTIONS[name]
     except KeyError:
-        raise MeasureError(f"there is no convention {name!r}; the conventions are {', '.join(CONVENTIONS)}") from None
+        close = get_close_matches(name, CONVENTIONS, n=1)
+        hint = f"did you mean {close[0]}? The" if close else "the"
+        known = ", ".join(CONVENTIONS)
+        raise MeasureError(f"there is no convention {name!r}; {hint} conventions are {known}") from None

@@ -1,17 +1,32 @@
 """The grammar of names: ``NDCG@10``, ``MAP(rel=2)``, ``Graded(NDCG@3, CNDCG(label=clicks)@3)``.
 
 A name is a Python expression of a small kind (calls, keywords, ``@``, names, numbers, lists), so Python's own
-parser reads it; nothing is evaluated.
+parser reads it; nothing is evaluated. trec_eval's names of measures are read too: ``ndcg_cut_10``, ``P.5``.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 
 from gradrank.errors import MeasureError
 
 _LONGEST = 2000
+
+TREC_EVAL_NAMES = {
+    "ndcg_cut_K": "NDCG",
+    "map_cut_K": "MAP",
+    "recip_rank": "MRR",
+    "P_K": "P",
+    "recall_K": "Recall",
+}
+"""trec_eval's names that are no names of ours, K being a number, and the measures that they mean.
+
+Its ``ndcg``, ``map`` and ``bpref`` are names of ours, too, in lower case: they mean what they mean in any case.
+"""
+# trec_eval takes both P_5 and P.5; the second is no Python.
+_DOTTED = re.compile(r"\b(ndcg_cut|map_cut|P|recall)\.(?=\d+\b)")
 
 Value = "str | int | float | tuple[float, ...] | Expression"
 
@@ -38,7 +53,7 @@ def parse_expression(text: str) -> Expression:
     if len(text) > _LONGEST:
         raise MeasureError(f"the name {shown!r} is longer than {_LONGEST} characters")
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = ast.parse(_DOTTED.sub(r"\1_", text.strip()), mode="eval").body
         result = _value(tree, shown)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         if isinstance(error, MeasureError):
@@ -47,6 +62,18 @@ def parse_expression(text: str) -> Expression:
     if not isinstance(result, str | Expression):
         raise MeasureError(f"{shown!r} is not a name like NDCG@10 or MAP(rel=2)")
     return Expression(result) if isinstance(result, str) else result
+
+
+def trec_eval_name(name: str) -> tuple[str, int | None] | None:
+    """The measure and the cut-off that one of trec_eval's names means; None if it is none.
+
+    >>> trec_eval_name("ndcg_cut_10"), trec_eval_name("recip_rank"), trec_eval_name("NDCG")
+    (('NDCG', 10), ('MRR', None), None)
+    """
+    stem, _, cutoff = name.rpartition("_")
+    if cutoff.isascii() and cutoff.isdigit() and f"{stem}_K" in TREC_EVAL_NAMES:
+        return TREC_EVAL_NAMES[f"{stem}_K"], int(cutoff)
+    return (TREC_EVAL_NAMES[name], None) if name in TREC_EVAL_NAMES and not name.endswith("_K") else None
 
 
 def _value(node: ast.expr, shown: str) -> object:

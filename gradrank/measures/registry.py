@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
 from difflib import get_close_matches
 
@@ -13,7 +14,7 @@ from gradrank.measures.cndcg import CNDCG
 from gradrank.measures.dcg import DCG
 from gradrank.measures.err import ERR
 from gradrank.measures.graded import AnyMeasure, Graded
-from gradrank.measures.grammar import Expression, parse_expression
+from gradrank.measures.grammar import TREC_EVAL_NAMES, Expression, parse_expression, trec_eval_name
 from gradrank.measures.kappa_err import KappaERR
 from gradrank.measures.kappa_ndcg import KappaNDCG
 from gradrank.measures.kendall import KendallTau
@@ -50,45 +51,98 @@ _BY_SPELLING: dict[str, type[Measure]] = {
     spelling.lower(): kind for kind in REGISTRY.values() for spelling in (kind.name, *kind.aliases)
 }
 
+_THEIRS = {name.lower(): name for name in TREC_EVAL_NAMES}
 
-def parse_measure(text: str) -> AnyMeasure:
+
+def parse_measure(text: str, *, convention: str | None = None) -> AnyMeasure:
     """Make a measure from its name.
 
-    >>> parse_measure("ndcg(convention=letor4)@10")
-    NDCG(convention=letor4)@10
-    >>> parse_measure("Graded(NDCG@3, CNDCG@3)").parts
-    (NDCG@3, CNDCG@3)
+    Parameters
+    ----------
+    text
+        A name such as ``NDCG@10``, ``MAP(rel=2)`` or ``Graded(NDCG@3, CNDCG@3)``, in any case; or one of trec_eval's,
+        such as ``ndcg_cut_10``, ``recip_rank`` or ``P_5``, which mean its convention.
+    convention
+        The convention of measures that do not name their own; gradrank's unless given.
+
+    >>> parse_measure("ndcg(convention=letor4)@10"), parse_measure("ndcg_cut_10"), parse_measure("AP")
+    (NDCG(convention=letor4)@10, NDCG(convention=trec_eval)@10, MAP)
+    >>> parse_measure("Graded(NDCG@3, MAP)", convention="mslr").parts
+    (NDCG(convention=mslr)@3, MAP(convention=mslr))
     """
-    return measure_of(parse_expression(text))
+    return measure_of(parse_expression(text), convention)
 
 
-def measure_of(expression: Expression) -> AnyMeasure:
-    """Make a measure from a parsed name."""
+DEFAULT_MEASURES = ("NDCG@10", "MAP", "MRR")
+"""What systems are evaluated by if nobody says otherwise."""
+
+
+def as_measure(measure: AnyMeasure | str) -> AnyMeasure:
+    """A measure from itself or its name.
+
+    >>> as_measure("NDCG@10") == as_measure(NDCG(10))
+    True
+    """
+    return parse_measure(measure) if isinstance(measure, str) else measure
+
+
+def as_measures(measures: AnyMeasure | str | Iterable[AnyMeasure | str]) -> tuple[Measure, ...]:
+    """One or several measures, or their names, each once; graded ones as their parts.
+
+    >>> as_measures("NDCG@10"), as_measures(["MAP", NDCG(3), "Graded(NDCG@3, MRR)"])
+    ((NDCG@10,), (MAP, NDCG@3, MRR))
+    """
+    given = [measures] if isinstance(measures, str | Measure | Graded) else list(measures)
+    found = [as_measure(measure) for measure in given]
+    parts = [part for measure in found for part in (measure.parts if isinstance(measure, Graded) else (measure,))]
+    return tuple(dict.fromkeys(parts))
+
+
+def measure_of(expression: Expression, convention: str | None = None) -> AnyMeasure:
+    """Make a measure from a parsed name; ``convention`` is that of measures that do not name their own."""
     if expression.name.lower() == "graded":
-        return _graded(expression)
+        return _graded(expression, convention)
+    theirs = trec_eval_name(expression.name)
+    if theirs is not None:
+        name, cutoff = theirs
+        if cutoff is not None and expression.cutoff is not None:
+            raise MeasureError(f"{expression.name}@{expression.cutoff} has two cut-offs, expected one")
+        keywords = {"convention": "trec_eval", **expression.keywords}
+        expression = Expression(name, expression.arguments, keywords, expression.cutoff if cutoff is None else cutoff)
     kind = _BY_SPELLING.get(expression.name.lower())
     if kind is None:
-        close = get_close_matches(expression.name.lower(), _BY_SPELLING, n=1)
-        hint = f"; did you mean {_BY_SPELLING[close[0]].name}?" if close else ""
-        raise UnknownMeasureError(
-            f"there is no measure {expression.name!r}{hint} (the measures are {', '.join(REGISTRY)}, Graded)"
-        )
+        raise UnknownMeasureError(_unknown(expression.name))
     if expression.arguments:
         raise MeasureError(f"{kind.name}: parameters are given as name=value, found {expression.arguments[0]!r}")
     allowed = [item.name for item in fields(kind) if item.name != "cutoff"]
     for key in expression.keywords:
         if key not in allowed:
-            raise MeasureError(f"{kind.name} has no parameter {key!r}; it has {', '.join(allowed)}")
-    return kind(expression.cutoff, **expression.keywords)  # type: ignore[arg-type]
+            close = get_close_matches(key, allowed, n=1)
+            hint = f"did you mean {close[0]}? It" if close else "it"
+            raise MeasureError(f"{kind.name} has no parameter {key!r}; {hint} has {', '.join(allowed)}")
+    keywords = dict(expression.keywords)
+    if convention is not None:
+        keywords.setdefault("convention", convention)
+    return kind(expression.cutoff, **keywords)  # type: ignore[arg-type]
 
 
-def _graded(expression: Expression) -> Graded:
+def _unknown(name: str) -> str:
+    spellings = {**{spelling: kind.name for spelling, kind in _BY_SPELLING.items()}, **_THEIRS}
+    close = get_close_matches(name.lower(), spellings, n=1)
+    hint = f"; did you mean {spellings[close[0]]}?" if close else ""
+    return (
+        f"there is no measure {name!r}{hint} (the measures are {', '.join(REGISTRY)}, Graded; "
+        f"of trec_eval's names {', '.join(TREC_EVAL_NAMES)})"
+    )
+
+
+def _graded(expression: Expression, convention: str | None) -> Graded:
     unknown = set(expression.keywords) - {"tolerance"}
     if unknown or expression.cutoff is not None:
         raise MeasureError("Graded takes measures and tolerance=number, nothing else")
     parts: list[Measure] = []
     for item in expression.arguments:
-        part = measure_of(Expression(item) if isinstance(item, str) else item) if isinstance(
+        part = measure_of(Expression(item) if isinstance(item, str) else item, convention) if isinstance(
             item, str | Expression
         ) else None  # fmt: skip
         if not isinstance(part, Measure):

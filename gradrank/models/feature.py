@@ -9,11 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.errors import ModelError
-from gradrank.models.ranker import Matrix, Ranker
+from gradrank.models.features import Matrix
+from gradrank.models.ranker import Ranker
 
 
 class FeatureRanker(Ranker):
-    """score(x) = sign · x_feature, a missing value counting as ``missing`` (0, as in LETOR files).
+    """One feature as the score: score(x) = sign · x_feature.
+
+    Parameters
+    ----------
+    feature
+        Name of the feature.
+    sign
+        1 if high values are good, −1 if low ones are.
+    missing
+        What a missing value counts as; 0, as in LETOR files, unless given.
+    feature_names
+        Names of all features of the arrays to score; the one feature alone unless given.
+    training
+        Facts about the training.
 
     >>> FeatureRanker("price", sign=-1, feature_names=["bm25", "price"]).predict([[7.0, 2.0]]).tolist()
     [-2.0]
@@ -42,9 +56,20 @@ class FeatureRanker(Ranker):
     def _importance_amounts(self) -> NDArray[np.float64]:
         return np.array([float(name == self.feature) for name in self.feature_names])
 
+    def used_features(self) -> tuple[str, ...]:
+        """The one feature."""
+        return (self.feature,)
+
     def _score(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
         column = X[:, self.feature_names.index(self.feature)].astype(np.float64)
         return self.sign * np.where(np.isnan(column), self.missing, column)
+
+    def renamed(self, feature_names: Sequence[str]) -> FeatureRanker:
+        """See Ranker.renamed."""
+        feature = feature_names[self.feature_names.index(self.feature)]
+        return FeatureRanker(
+            feature, self.sign, missing=self.missing, feature_names=feature_names, training=self.training
+        )
 
     def _payload(self) -> dict[str, Any]:
         return {"feature": self.feature, "sign": self.sign, "missing": self.missing}

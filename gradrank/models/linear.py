@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.ranking_data import default_feature_names
 from gradrank.errors import ModelError
-from gradrank.models.ranker import Matrix, Ranker
+from gradrank.models.features import Matrix
+from gradrank.models.ranker import Ranker
 from gradrank.models.weight_vectors import LinearInWeights
 from gradrank.runtime.kernels import njit
 from gradrank.runtime.threads import for_query_blocks
@@ -19,7 +20,22 @@ _ROWS_PER_BLOCK = 1024
 
 
 class LinearRanker(LinearInWeights, Ranker):
-    """score(x) = bias + Σ_j w_j · (x_j − mean_j) / scale_j; a missing value counts as its mean.
+    """A weighted sum of features.
+
+    score(x) = bias + Σ_j w_j · (x_j − mean_j) / scale_j; a missing value counts as its mean.
+
+    Parameters
+    ----------
+    weights
+        One weight per feature.
+    bias
+        A constant that is added to every score.
+    mean, scale
+        What is subtracted from each feature, and what it is divided by; nothing unless given.
+    feature_names
+        Names of the features; ``f1``, ``f2``, … unless given.
+    training
+        Facts about the training.
 
     >>> ranker = LinearRanker([1.0, -2.0], bias=0.5)
     >>> ranker.predict([[1.0, 1.0], [1.0, float("nan")]]).tolist()
@@ -65,6 +81,10 @@ class LinearRanker(LinearInWeights, Ranker):
         for_query_blocks(work, edges, n_jobs)
         return out
 
+    def used_features(self) -> tuple[str, ...]:
+        """Names of the features whose weight is not 0."""
+        return tuple(name for name, weight in zip(self.feature_names, self.weights, strict=True) if weight)
+
     def weight_vector(self) -> NDArray[np.float64]:
         """See WeightVector.weight_vector."""
         return self.weights.copy()
@@ -108,7 +128,7 @@ class LinearRanker(LinearInWeights, Ranker):
 def _vector(name: str, values: ArrayLike, length: int | None = None) -> NDArray[np.float64]:
     vector = np.array(values, dtype=np.float64)
     if vector.ndim != 1 or (length is not None and len(vector) != length):
-        raise ModelError(f"{name} has shape {vector.shape}, expected one number a feature")
+        raise ModelError(f"{name} has shape {vector.shape}, expected one number per feature")
     if not np.isfinite(vector).all():
         raise ModelError(f"{name} of feature {int(np.argmax(~np.isfinite(vector))) + 1} is not a finite number")
     return vector

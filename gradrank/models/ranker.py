@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ModelError
+from gradrank.models.features import Matrix, feature_matrix
 from gradrank.runtime.files import replacing
+
+if TYPE_CHECKING:
+    from gradrank.models.trees.ensemble import TreeEnsemble
 
 FORMAT = "gradrank-model"
 VERSION = 1
-
-Matrix = NDArray[np.float32] | NDArray[np.float64]
-
-# Names that tools make up for features that have none: ours and LETOR's, LightGBM's, XGBoost's.
-_MADE_UP_NAME = re.compile(r"(?:f|Column_)\d+")
 
 
 class Ranker(ABC):
@@ -76,16 +74,75 @@ class Ranker(ABC):
         X
             Ranking data, a numpy array, or a pandas or polars frame. Ranking data and frames are matched by feature
             name; arrays must have the ranker's features in order.
-        threads
+        n_jobs
             Threads to use; all cores by default.
         """
         if isinstance(X, RankingData):
             return X.in_input_order(self.grouped_scores(X, n_jobs=n_jobs))
-        return self._score(feature_matrix(X, self._feature_names), n_jobs)
+        return self._score(self.matrix(X), n_jobs)
 
     def grouped_scores(self, data: RankingData, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Scores in the data's own order, the documents of a query together; :meth:`predict` has them as given."""
-        return self._score(feature_matrix(data, self._feature_names), n_jobs)
+        return self._score(self.matrix(data), n_jobs)
+
+    def matrix(self, X: Any) -> Matrix:
+        """The ranker's features of the rows of ``X``, as numbers and in its order."""
+        return feature_matrix(X, self._feature_names)
+
+    def renamed(self, feature_names: Sequence[str]) -> Ranker:
+        """The same ranker under other names for its features, given in the order of its own.
+
+        >>> from gradrank.models.feature import FeatureRanker
+        >>> FeatureRanker("f2", feature_names=["f1", "f2"]).renamed(["bm25", "age"]).feature
+        'age'
+        """
+        return self._from_payload(self._payload(), feature_names, self._training)
+
+    # ------------------------------------------------------------------ facts about features
+    def used_features(self) -> tuple[str, ...]:
+        """Names of the features that can change a score, in order; all of them, unless the kind of ranker tells more.
+
+        >>> from gradrank.models.linear import LinearRanker
+        >>> LinearRanker([1.0, 0.0], feature_names=["a", "b"]).used_features()
+        ('a',)
+        """
+        return self._feature_names
+
+    def shape(self) -> dict[str, int | str]:
+        """Facts that tell how large the ranker is, such as its number of trees, by name."""
+        trees = [tree for ensemble in self.tree_ensembles() for tree in ensemble.trees]
+        return {"trees": len(trees), "leaves": sum(tree.n_leaves for tree in trees)} if trees else {}
+
+    def tree_ensembles(self) -> tuple[TreeEnsemble, ...]:
+        """The tree ensembles that the ranker is, or is made of; most kinds have none."""
+        return ()
+
+    def feature_importance(self, kind: Literal["gain", "split"] = "gain") -> NDArray[np.float64]:
+        """Importance of each feature in the trees of the ranker.
+
+        Parameters
+        ----------
+        kind
+            ``gain``: summed gain of the feature's splits; ``split``: how many splits it has.
+
+        >>> from gradrank.models.trees.ensemble import Tree, TreeEnsemble
+        >>> stump = Tree.numerical(split_feature=[1], threshold=[0.5], left=[-1], right=[-2], leaf_value=[1.0, 2.0])
+        >>> TreeEnsemble([stump, stump], ["a", "b"]).feature_importance("split").tolist()
+        [0.0, 2.0]
+        """
+        if kind not in ("gain", "split"):
+            raise ModelError(f"feature importance is {kind!r}, expected 'gain' or 'split'")
+        ensembles = self.tree_ensembles()
+        if not ensembles:
+            raise ModelError(f"importance by {kind} needs a model with trees, this one is of kind {self.kind!r}")
+        place = {name: index for index, name in enumerate(self._feature_names)}
+        total = np.zeros(self.n_features)
+        for ensemble in ensembles:
+            columns = np.array([place[name] for name in ensemble.feature_names])
+            for tree in ensemble.trees:
+                amount = tree.split_gain if kind == "gain" else np.ones(tree.n_nodes)
+                np.add.at(total, columns[tree.split_feature], amount)
+        return total
 
     def importances(self) -> NDArray[np.float64] | None:
         """Share of each feature in what the ranker has learned, adding up to 1; None where no such share is known."""
@@ -133,80 +190,6 @@ class Ranker(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_features:,} features)"
-
-
-# ---------------------------------------------------------------------- features
-def feature_matrix(X: Any, feature_names: Sequence[str]) -> Matrix:
-    """The columns that a ranker needs, as a float32 or float64 matrix.
-
-    >>> feature_matrix(np.zeros((2, 3)), ["a", "b"])
-    Traceback (most recent call last):
-        ...
-    gradrank.errors.ModelError: X has 3 features, the model expects 2
-    """
-    names = tuple(feature_names)
-    if isinstance(X, RankingData):
-        columns = _columns_by_name(X.feature_names, names)
-        return X.X if columns is None else X.X[:, columns]
-    if hasattr(X, "columns") and hasattr(X, "to_numpy"):
-        return _frame_matrix(X, names)
-    if hasattr(X, "toarray"):
-        raise ModelError("X is a sparse matrix, expected a dense one (X.toarray())")
-    return _checked_matrix(X, len(names))
-
-
-def _checked_matrix(X: Any, n_features: int) -> Matrix:
-    matrix = np.asarray(X)
-    if matrix.ndim != 2:
-        raise ModelError(f"X has {matrix.ndim} dimensions, expected 2 (documents × features)")
-    if matrix.shape[1] != n_features:
-        raise ModelError(f"X has {matrix.shape[1]} features, the model expects {n_features}")
-    if matrix.dtype in (np.float32, np.float64):
-        return matrix
-    if matrix.dtype.kind not in "biuf":
-        raise ModelError(f"X holds values of type {matrix.dtype}, expected numbers")
-    return matrix.astype(np.float64)
-
-
-def _frame_matrix(frame: Any, names: tuple[str, ...]) -> Matrix:
-    present = {str(column): column for column in frame.columns}
-    missing = [name for name in names if name not in present]
-    if missing:
-        raise ModelError(_missing_features(missing))
-    chosen = frame[[present[name] for name in names]]
-    if type(frame).__module__.partition(".")[0] == "pandas":
-        bad = [str(name) for name, dtype in chosen.dtypes.items() if dtype.kind not in "biuf"]
-        if bad:
-            raise ModelError(f"column {bad[0]!r} is not numeric, expected numbers")
-        # A type is named because pandas gives its own nullable numbers as objects.
-        dtype = np.float32 if all(dtype == np.float32 for dtype in chosen.dtypes) else np.float64
-        return _checked_matrix(chosen.to_numpy(dtype=dtype, na_value=np.nan), len(names))
-    return _checked_matrix(chosen.to_numpy(), len(names))
-
-
-def _columns_by_name(given: Sequence[str], wanted: Sequence[str]) -> list[int] | None:
-    """Places of the wanted features among the given ones; None = take all columns as they are."""
-    if tuple(given) == tuple(wanted):
-        return None
-    place = {name: index for index, name in enumerate(given)}
-    missing = [name for name in wanted if name not in place]
-    if not missing:
-        return [place[name] for name in wanted]
-    # Numbered features have no names worth trusting: a LETOR file fits a model trained on named columns.
-    if len(given) == len(wanted) and (_all_made_up(given) or _all_made_up(wanted)):
-        return None
-    if len(given) != len(wanted) and _all_made_up(given) and _all_made_up(wanted):
-        raise ModelError(f"X has {len(given)} features, the model expects {len(wanted)}")
-    raise ModelError(_missing_features(missing))
-
-
-def _all_made_up(names: Sequence[str]) -> bool:
-    return all(_MADE_UP_NAME.fullmatch(name) for name in names)
-
-
-def _missing_features(missing: list[str]) -> str:
-    shown = ", ".join(map(repr, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
-    return f"X lacks the model's feature{'s' if len(missing) > 1 else ''} {shown}"
 
 
 # ---------------------------------------------------------------------- plain values

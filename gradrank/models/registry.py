@@ -10,8 +10,9 @@ from typing import Any
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ModelError
+from gradrank.models.features import columns_by_name
 from gradrank.models.nets.tensor_file import is_tensor_file, read_tensor_bytes
-from gradrank.models.ranker import FORMAT, VERSION, Ranker, feature_matrix
+from gradrank.models.ranker import FORMAT, VERSION, Ranker
 
 # The one registry: kind in the file -> where its class lives (loaded only when needed).
 RANKERS: dict[str, str] = {
@@ -84,10 +85,19 @@ def under_names_of(ranker: Ranker, data: RankingData) -> Ranker:
     >>> under_names_of(LinearRanker([1.0, 0.5], feature_names=["Column_0", "Column_1"]), data).feature_names
     ('bm25', 'age')
     """
-    feature_matrix(data.take_queries([0]), ranker.feature_names)
+    columns = columns_by_name(data.feature_names, ranker.feature_names)
     if set(ranker.feature_names) <= set(data.feature_names):
         return ranker
-    return ranker_from_dict({**ranker.to_dict(), "feature_names": list(data.feature_names)})
+    return ranker.renamed(data.feature_names if columns is None else [data.feature_names[place] for place in columns])
+
+
+def looks_like_model(head: bytes) -> bool:
+    """Whether a file that starts so is a model: gradrank's, LightGBM's or XGBoost's.
+
+    >>> looks_like_model(b'{"format": "gradrank-model"'), looks_like_model(b"0.25")
+    (True, False)
+    """
+    return is_tensor_file(head, size=1 << 62) or head.lstrip().startswith((b"tree", b"{"))
 
 
 def _parse(content: bytes) -> Ranker:

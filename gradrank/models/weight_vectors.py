@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.errors import ModelError
-from gradrank.models.ranker import Matrix, Ranker
+from gradrank.models.features import Matrix
+from gradrank.models.ranker import Ranker
 from gradrank.runtime.kernels import njit
 
 FloatArray = NDArray[np.float64]

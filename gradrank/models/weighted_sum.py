@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ModelError
 from gradrank.models.feature import FeatureRanker
-from gradrank.models.ranker import Matrix, Ranker
+from gradrank.models.features import Matrix, is_frame
+from gradrank.models.ranker import Ranker
 from gradrank.models.registry import ranker_from_dict
 from gradrank.models.weight_vectors import LinearInWeights
 
+if TYPE_CHECKING:
+    from gradrank.models.trees.ensemble import TreeEnsemble
+
 
 class WeightedSum(LinearInWeights, Ranker):
-    """score(x) = Σ_i weight_i · score_i(x); each part takes its own features, by name.
+    """Rankers added up: score(x) = Σ_i weight_i · score_i(x); each part takes its own features, by name.
 
-    Without ``feature_names`` the features are those of the parts, in order of first appearance.
+    Parameters
+    ----------
+    parts
+        Pairs of a weight and a ranker.
+    feature_names
+        Names of the features of the arrays to score; those of the parts, in order of first appearance, unless given.
+    training
+        Facts about how the weights were found.
 
     >>> from gradrank.models.feature import FeatureRanker
     >>> both = WeightedSum([(1.0, FeatureRanker("a")), (0.5, FeatureRanker("b"))])
@@ -52,10 +64,43 @@ class WeightedSum(LinearInWeights, Ranker):
             for _, ranker in self.parts
         ]
 
+    def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """See Ranker.predict."""
+        if not is_frame(X):
+            return super().predict(X, n_jobs=n_jobs)
+        # Each part finds its own columns in a frame: parts may number the values of a categorical column differently.
+        return self._added_up(ranker.predict(X, n_jobs=n_jobs) for _, ranker in self.parts)
+
+    def matrix(self, X: Any) -> Matrix:
+        """See Ranker.matrix."""
+        if isinstance(X, RankingData):
+            for ensemble in self.tree_ensembles():
+                if ensemble.categories is not None:
+                    ensemble.categories.check_numbers(ensemble.feature_names)
+        return super().matrix(X)
+
+    def used_features(self) -> tuple[str, ...]:
+        """Names of the features that parts of a weight other than 0 use."""
+        used = {name for weight, ranker in self.parts if weight for name in ranker.used_features()}
+        return tuple(name for name in self.feature_names if name in used)
+
+    def tree_ensembles(self) -> tuple[TreeEnsemble, ...]:
+        """The tree ensembles of all parts."""
+        return tuple(ensemble for _, ranker in self.parts for ensemble in ranker.tree_ensembles())
+
     def _score(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
-        total = np.zeros(len(X), dtype=np.float64)
-        for (weight, ranker), columns in zip(self.parts, self._columns, strict=True):
-            total += weight * ranker.predict(X if columns is None else X[:, columns], n_jobs=n_jobs)
+        return self._added_up(
+            ranker.predict(X if columns is None else X[:, columns], n_jobs=n_jobs)
+            for (_, ranker), columns in zip(self.parts, self._columns, strict=True)
+        )
+
+    def _added_up(self, scores: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+        total: NDArray[np.float64] | None = None
+        for (weight, _), column in zip(self.parts, scores, strict=True):
+            # From 0, so that a score of −0 is 0 as in every other sum.
+            total = np.zeros(len(column)) if total is None else total
+            total += weight * column
+        assert total is not None
         return total
 
     def _importance_amounts(self) -> NDArray[np.float64] | None:
@@ -63,10 +108,16 @@ class WeightedSum(LinearInWeights, Ranker):
         place = {name: index for index, name in enumerate(self.feature_names)}
         total = np.zeros(self.n_features)
         for weight, ranker in self.parts:
-            amounts = ranker._importance_amounts() if ranker.kind in ("trees", "weighted_sum") else None
+            amounts = ranker._importance_amounts() if ranker.tree_ensembles() else None
             if amounts is not None:
                 total[[place[name] for name in ranker.feature_names]] += abs(weight) * amounts
         return total if total.any() else None
+
+    def renamed(self, feature_names: Sequence[str]) -> WeightedSum:
+        """See Ranker.renamed."""
+        names = dict(zip(self.feature_names, feature_names, strict=True))
+        parts = [(weight, part.renamed([names[name] for name in part.feature_names])) for weight, part in self.parts]
+        return WeightedSum(parts, feature_names=feature_names, training=self.training)
 
     def weight_vector(self) -> NDArray[np.float64]:
         """See WeightVector.weight_vector."""

@@ -13,7 +13,7 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, ModelError
 from gradrank.measures import Measure
 from gradrank.measures.base import NO_WEIGHTS, BoundMeasure, mean_value
-from gradrank.models.ranker import Ranker, feature_matrix
+from gradrank.models.ranker import Ranker
 from gradrank.models.weight_vectors import weights_of
 from gradrank.optimality.rerank import rank_steps, tie_ends
 from gradrank.ranking import order_within_queries, rank
@@ -58,7 +58,7 @@ class Terrain:
         self.ranker = ranker
         self.measure = measure
         self._weighted = weights_of(ranker)
-        self._matrix = feature_matrix(data, ranker.feature_names)
+        self._matrix = ranker.matrix(data)
         self._threads = n_jobs
         scores = ranker.grouped_scores(data, n_jobs=n_jobs)
         if not np.isfinite(scores).all():

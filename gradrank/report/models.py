@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class FeatureShare:
 
 @dataclass(frozen=True)
 class Importance:
-    """The most important features of a tree ensemble."""
+    """The most important features of the trees of a model."""
 
     kind: str
     top: tuple[FeatureShare, ...]
@@ -169,11 +169,11 @@ def _chosen(best: Any, lines: Mapping[str, list[float]], iterations: int, x_axis
 
 def importance(model: Ranker) -> Importance | None:
     """Gain of each feature, the largest first; number of splits if the model does not know its gains."""
-    measured = getattr(model, "feature_importance", None)
-    if measured is None:
+    if not model.tree_ensembles():
         return None
+    kind: Literal["gain", "split"]
     for kind in ("gain", "split"):
-        amounts = np.asarray(measured(kind), dtype=np.float64)
+        amounts = model.feature_importance(kind)
         total = float(amounts.sum())
         if isfinite(total) and total > 0:
             break
@@ -192,9 +192,7 @@ def importance(model: Ranker) -> Importance | None:
 def model_facts(model: Ranker) -> list[tuple[str, str]]:
     """Kind, size and the plain facts of the training, one line each."""
     facts = [("kind", type(model).__name__), ("features", f"{model.n_features:,}")]
-    trees = getattr(model, "n_trees", None)
-    if trees is not None:
-        facts.append(("trees", f"{trees:,}"))
+    facts += _plain_items(model.shape())
     return facts + _plain_items({name: value for name, value in model.training.items() if name != "command"})
 
 

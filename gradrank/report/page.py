@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from gradrank import __version__
-from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, MissingExtraError
-from gradrank.evaluation import Column, Comparison, Evaluation
-from gradrank.models.ranker import Ranker
+from gradrank.evaluation import Column, Comparison, Evaluation, compare, evaluate
+from gradrank.measures import DEFAULT_MEASURES, AnyMeasure
+from gradrank.models.systems import Data, Documents, System, as_ranker, is_path, is_ranker, named_systems
 from gradrank.report.headline import headline, name_of_test
 from gradrank.report.models import model_views
 from gradrank.report.results import MARKS, changed_queries, forests, mean_rows, pair_table, query_counts
@@ -32,69 +32,124 @@ _CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160)), 
 
 def write_report(
     path: str | Path,
-    *,
-    evaluation: Evaluation,
+    evaluation: Evaluation | None = None,
     comparison: Comparison | None = None,
+    *,
+    data: Data | Mapping[str, Data] | None = None,
+    systems: Mapping[str, System] | System | None = None,
+    measures: AnyMeasure | str | Iterable[AnyMeasure | str] = DEFAULT_MEASURES,
+    baseline: str | None = None,
     title: str = "Ranking report",
-    models: Mapping[str, Ranker] | None = None,
-    data: Mapping[str, RankingData] | None = None,
+    models: Mapping[str, System] | None = None,
     commands: Sequence[str] = (),
     notes: Sequence[str] = (),
     facts: Mapping[str, object] | None = None,
     date: datetime | None = None,
+    n_jobs: int | None = None,
 ) -> None:
-    """Write one HTML file that shows an evaluation and needs nothing else to be read.
+    """Write one HTML file that shows which system ranks better, and needs nothing else to be read.
 
-    ``comparison`` adds differences and significance, ``models`` learning curves and feature importances,
-    ``data`` the size of the data sets, ``commands`` how to repeat it, ``notes`` sentences to say beside those of
-    the evaluation, ``facts`` further names and values. ``date`` is now unless given.
+    What it shows is an evaluation, with a comparison if given; or ``systems`` that are evaluated on ``data`` first.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    evaluation
+        What :func:`~gradrank.evaluate` gave; that of the comparison unless given.
+    comparison
+        What :func:`~gradrank.compare` gave: differences and significance.
+    data
+        The data to evaluate ``systems`` on, as :func:`~gradrank.evaluate` takes it. Beside an evaluation: data sets by
+        name, whose sizes are shown.
+    systems, measures, n_jobs
+        As :func:`~gradrank.evaluate` takes them; not beside an evaluation. Several systems are compared.
+    baseline
+        Name of the system to compare ``systems`` with; the first one unless given.
+    title
+        Title of the page.
+    models
+        Models by name, to show with their learning curves and feature importances; those among ``systems`` unless
+        given. Rankers, learners, models of other packages, or paths of model files.
+    commands
+        Commands that repeat what is shown.
+    notes
+        Sentences to say beside those of the evaluation.
+    facts
+        Further names and values to list.
+    date
+        Date of the report; now unless given.
 
     >>> import tempfile
-    >>> from gradrank.evaluation import compare, evaluate
-    >>> from gradrank.measures import parse_measure
+    >>> from gradrank import FeatureRanker, RankingData
     >>> data = RankingData.from_arrays([[1.0], [2.0]] * 3, [0, 1] * 3, qid=[1, 1, 2, 2, 3, 3])
-    >>> result = evaluate(data, {"old": [2, 1, 1, 2, 2, 1], "new": [1, 2] * 3}, [parse_measure("NDCG@10")])
     >>> path = Path(tempfile.mkdtemp()) / "report.html"
-    >>> write_report(path, evaluation=result, comparison=compare(result))
-    >>> path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    >>> systems = {"old": [2, 1, 1, 2, 2, 1], "new": FeatureRanker("f1")}
+    >>> write_report(path, data=data, systems=systems, measures="MRR")
+    >>> "No system is significantly better than old by MRR: the best, new, is 0.3333 higher" in path.read_text("utf-8")
     True
     """
     page = render_report(
-        evaluation=evaluation,
-        comparison=comparison,
+        evaluation,
+        comparison,
+        data=data,
+        systems=systems,
+        measures=measures,
+        baseline=baseline,
         title=title,
         models=models,
-        data=data,
         commands=commands,
         notes=notes,
         facts=facts,
         date=date,
+        n_jobs=n_jobs,
     )
     with replacing(path) as temporary:
         temporary.write_bytes(page.encode("utf-8"))
 
 
 def render_report(
-    *,
-    evaluation: Evaluation,
+    evaluation: Evaluation | None = None,
     comparison: Comparison | None = None,
+    *,
+    data: Data | Mapping[str, Data] | None = None,
+    systems: Mapping[str, System] | System | None = None,
+    measures: AnyMeasure | str | Iterable[AnyMeasure | str] = DEFAULT_MEASURES,
+    baseline: str | None = None,
     title: str = "Ranking report",
-    models: Mapping[str, Ranker] | None = None,
-    data: Mapping[str, RankingData] | None = None,
+    models: Mapping[str, System] | None = None,
     commands: Sequence[str] = (),
     notes: Sequence[str] = (),
     facts: Mapping[str, object] | None = None,
     date: datetime | None = None,
+    n_jobs: int | None = None,
 ) -> str:
-    """The text of the file that :func:`write_report` writes.
+    """The text of the file that :func:`write_report` writes, which see for the parameters.
 
-    >>> from gradrank.evaluation import evaluate
-    >>> from gradrank.measures import parse_measure
+    >>> from gradrank import RankingData, evaluate
     >>> data = RankingData.from_arrays([[1.0], [2.0]], [0, 1], qid=[1, 1])
-    >>> page = render_report(evaluation=evaluate(data, {"<b>": [1, 2]}, [parse_measure("MRR")]))
+    >>> page = render_report(evaluate(data, {"<b>": [1, 2]}, "MRR"))
     >>> "<b>" in page, "&lt;b&gt;" in page
     (False, True)
     """
+    sets = {} if data is None else dict(data) if isinstance(data, Mapping) else {_name_of(data): data}
+    if systems is not None:
+        if evaluation is not None or comparison is not None:
+            raise DataError("an evaluation has its systems: give systems or an evaluation, one of the two")
+        if len(sets) != 1:
+            raise DataError(f"systems are evaluated on one data set, found {len(sets)}")
+        named = named_systems(systems)
+        ((name, held),) = sets.items()
+        sets[name] = documents = Documents.of(held, named)
+        evaluation = evaluate(documents, named, measures, n_jobs=n_jobs)
+        comparison = compare(evaluation, baseline=baseline) if len(named) > 1 else None
+        if models is None:
+            models = {name: as_ranker(system, documents) for name, system in named.items() if is_ranker(system)}
+    if evaluation is None and comparison is not None:
+        evaluation = comparison.evaluation
+    if evaluation is None:
+        raise DataError("there is nothing to report on: give an evaluation, or data and systems")
+    rankers = {name: as_ranker(model) for name, model in (models or {}).items()}
     level = _LEVEL if comparison is None else comparison.level
     if comparison is not None:
         _check_fit(evaluation, comparison)
@@ -102,8 +157,7 @@ def render_report(
     changed = None
     if comparison is not None and top.system is not None:
         changed = (top.system, *changed_queries(evaluation, comparison, top.system))
-    models = models or {}
-    trained = [str(m.training["command"]) for m in models.values() if isinstance(m.training.get("command"), str)]
+    trained = [str(m.training["command"]) for m in rankers.values() if isinstance(m.training.get("command"), str)]
     context: dict[str, Any] = {
         "title": title,
         "date": (date or datetime.now(UTC)).replace(microsecond=0),
@@ -119,8 +173,8 @@ def render_report(
         "queries": [] if comparison is None else query_counts(evaluation, comparison),
         "changed": changed,
         "pairs": None if comparison is None else pair_table(evaluation, level),
-        "models": model_views(models),
-        "data_sets": data_sets(data or {}),
+        "models": model_views(rankers),
+        "data_sets": data_sets({name: Documents.of(held).shown() for name, held in sets.items()}),
         "notes": list(
             dict.fromkeys((*notes, *evaluation.notes(), *(() if comparison is None else comparison.notes())))
         ),
@@ -130,6 +184,10 @@ def render_report(
         "marks": list(MARKS.values()),
     }
     return _rendered(context)
+
+
+def _name_of(data: Data) -> str:
+    return Path(data).name if is_path(data) else "data"
 
 
 def _check_fit(evaluation: Evaluation, comparison: Comparison) -> None:

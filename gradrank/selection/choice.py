@@ -125,7 +125,13 @@ def choose(
         values = {system: evaluation.values[system] for system in (reference, *others)}
         part = replace(evaluation, measures=(measure,), values=values)
         tested = compare(
-            part, reference, test=test, level=level, correction=None, resamples=resamples, random_state=random_state
+            part,
+            baseline=reference,
+            test=test,
+            level=level,
+            correction=None,
+            resamples=resamples,
+            random_state=random_state,
         )
         harm = {row.system: _harm(row, reference, level, margin) for row in tested.rows}
         reasons |= {system: words for system, words in harm.items() if words is not None}

@@ -55,7 +55,9 @@ class Sweep:
         if len(self.rankers) < 2:
             return None
         evaluation = self.evaluations[data]
-        return compare(evaluation, self.choice.baseline, test=self.test, level=self.choice.level, correction=None)
+        return compare(
+            evaluation, baseline=self.choice.baseline, test=self.test, level=self.choice.level, correction=None
+        )
 
     def efficient(self, data: str = "valid") -> list[str]:
         """Models that no other model equals on all measures and beats on one, by means."""

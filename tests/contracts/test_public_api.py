@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import inspect
+import re
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 import gradrank
 
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "examples" / "demo.py"]
 NAMES = [name for name in gradrank.__all__ if name != "__version__"]
 
 
@@ -24,6 +30,45 @@ def test_every_public_name_is_explained_with_an_example(name: str) -> None:
 def test_public_names_are_listed() -> None:
     assert set(gradrank.__all__) <= set(dir(gradrank))
     assert set(gradrank.__all__) == {"__version__", *gradrank._PUBLIC}
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    tree = ast.parse(Path(gradrank.__file__).read_text())
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    assert len(imports) == len(block.body)
+    static = {alias.asname: node.module for node in imports for alias in node.names if alias.name == alias.asname}
+    assert static == gradrank._PUBLIC
+    for name, module in gradrank._PUBLIC.items():
+        assert getattr(import_module(module), name) is getattr(gradrank, name)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_and_the_demo_need_nothing_but_public_names(page: Path) -> None:
+    texts = (
+        [page.read_text()] if page.suffix == ".py" else re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    )
+    for text in texts:
+        for node in ast.walk(ast.parse(text)):
+            found = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            found += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            ours = {module for module in found if module.partition(".")[0] == "gradrank"}
+            # The labeling tool is a house of its own.
+            assert ours <= {"gradrank", "gradrank.labeling"}, text
+
+
+def test_the_package_is_a_command() -> None:
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "gradrank", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    assert call("--version").stdout == f"gradrank {gradrank.__version__}\n"
+    helped = call("--help")
+    assert helped.returncode == 0
+    assert "Usage: gradrank " in helped.stdout
+    wrong = call("info", "no-such-file.txt")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr == "gradrank: error: no-such-file.txt: there is no such file\n"
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -49,7 +49,7 @@ def test_json() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["wide.json"], "wide.json: does not fit data.txt: has 3 features, the model expects 4"),
+        (["wide.json"], "wide.json: does not fit data.txt: has 3 features, the model has 4"),
         (["base.json", "base.json"], "base base.json is given twice"),
         (["none.json"], "none.json: there is no such file"),
         (["base.json", "--folds", "31"], "folds is 31, expected 3 to 30"),

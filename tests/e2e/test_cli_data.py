@@ -282,6 +282,8 @@ def test_measures_lists_the_whole_registry() -> None:
     assert [row["convention"] for row in described["conventions"]] == list(CONVENTIONS)
     table = run("measures").stdout
     assert all(name in table for name in REGISTRY)
+    theirs = {row["measure"]: row["trec_eval's name"] for row in described["measures"]}
+    assert (theirs["NDCG"], theirs["MRR"], theirs["ERR"]) == ("ndcg_cut_K", "recip_rank", "")
 
 
 def test_measures_shows_one() -> None:

@@ -56,6 +56,36 @@ def test_conventions_keep_their_name(files) -> None:
     assert json.loads(result.stdout)["good.txt"] == {"MAP(convention=mslr)": 0.5}
 
 
+@pytest.mark.parametrize("command", ["evaluate", "compare", "report"])
+def test_a_convention_for_all_measures(files, command) -> None:
+    scores = ("--scores", "good.txt", "--scores", "bad.txt")
+    names = ("-m", "MAP", "-m", "MAP(convention=letor4)", "-m", "P_1", "--convention", "mslr")
+    if command == "report":
+        run("report", "data.txt", *scores, *names, "-o", "out.html")
+        shown = Path("out.html").read_text()
+    else:
+        shown = run(command, "data.txt", *scores, *names, "--format", "csv").stdout
+    for name in ("MAP(convention=mslr)", "MAP(convention=letor4)", "P(convention=trec_eval)@1"):
+        assert name in shown
+    result = run("evaluate", "data.txt", *scores, "--convention", "mslr", "--format", "json")
+    # Of the usual measures the convention lacks MRR.
+    assert list(json.loads(result.stdout)["good.txt"]) == ["NDCG(convention=mslr)@10", "MAP(convention=mslr)"]
+    result = run("evaluate", "data.txt", *scores, "--convention", "trec")
+    assert result.exit_code == 2
+    assert "there is no convention 'trec'; did you mean trec_eval?" in result.stderr
+
+
+def test_models_without_a_name_are_called_as_their_file(files) -> None:
+    from gradrank import LinearRanker
+
+    LinearRanker([1.0]).save("up=1.json")
+    LinearRanker([-1.0]).save("down.json")
+    models = ("--model", "up=1.json", "--model", "down.json", "--model", "x=up=1.json")
+    told = json.loads(run("evaluate", "data.txt", *models, "-m", "MRR", "--format", "json").stdout)
+    # Query a: relevant has the higher value; query b: 3, 2, 1 with labels 2, 0, 1.
+    assert told == {"up=1.json": {"MRR": 1.0}, "down.json": {"MRR": 0.75}, "x": {"MRR": 1.0}, "queries": 2}
+
+
 def test_default_measures(files) -> None:
     result = run("evaluate", "data.txt", "--scores", "good.txt", "--format", "json")
     assert json.loads(result.stdout)["good.txt"] == {"NDCG@10": 1.0, "MAP": 1.0, "MRR": 1.0}
@@ -161,8 +191,11 @@ def test_a_run_can_be_evaluated_on_data_with_document_ids(files) -> None:
         (["data.txt", "--scores", "word.txt"], "word.txt:2: "),
         (["data.txt", "--scores", "short.txt"], "short.txt: holds 2 scores, expected 5"),
         (["broken.txt", "--scores", "good.txt"], "broken.txt:2: "),
-        (["data.txt", "--scores", "good.txt", "--scores", "good.txt"], "score file good.txt is given twice"),
+        (["data.txt", "--scores", "good.txt", "--scores", "good.txt"], "system 'good.txt' is given twice"),
         (["data.txt", "--scores", "good.txt", "-m", "NDGC@10"], "there is no measure 'NDGC'"),
+        (["data.txt"], "there is no system: give --scores FILE or --model MODEL"),
+        (["data.txt", "--model", "nope.json"], "nope.json: there is no such file"),
+        (["data.txt", "--model", "a=data.txt"], "data.txt: is not a model"),
         (["data.txt", "--scores", "good.txt", "--label", "clicks"], "--label is 'clicks', expected NAME=FILE"),
         (["data.txt", "--scores", "good.txt", "--weighted"], "this data has no query weights"),
         (["data.txt", "--scores", "good.txt", "-m", "CNDCG@3"], "there is no label source 'clicks'"),

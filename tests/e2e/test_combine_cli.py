@@ -106,7 +106,7 @@ def test_graded_measures(data: RankingData) -> None:
     [
         (["a.json"], "one ranker is given, expected two or more"),
         (["a.json", "none.json"], "none.json: there is no such file"),
-        (["a.json", "data.txt"], "data.txt: is not a model"),
+        (["a.json", "data.txt"], "data.txt:1: found '"),
         (["a.json", "short.txt"], "short.txt: holds 2 scores, expected 300"),
         (["a.json", "hidden.txt"], "hidden.txt: score of document 300 is -inf, expected a finite number"),
         (["a.json", "b.json", "--weights", "1"], "--weights has 1 numbers, expected one for each of 2"),

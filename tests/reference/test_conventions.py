@@ -120,6 +120,9 @@ def test_trec_eval(random_state: int) -> None:
         ours = value(f"{head}(convention=trec_eval)" + (f"@{k}" if k else ""), scores, data)
         expected = [theirs[topic][column] for topic in data.qid]
         np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-12, err_msg=name)
+        # The tool's own spelling means its convention; what is also a name of ours has the convention given.
+        named = parse_measure(column, convention="trec_eval" if column in ("ndcg", "map", "bpref") else None)
+        np.testing.assert_array_equal(value(str(named), scores, data), ours, err_msg=column)
 
 
 # ---------------------------------------------------------------- gdeval

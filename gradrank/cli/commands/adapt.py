@@ -11,7 +11,7 @@ import typer
 from gradrank.cli import options
 from gradrank.cli.common import Notes, Reading, check_writable, load_data, print_table, print_text
 from gradrank.cli.parameters import parsed, takes_parameters
-from gradrank.errors import DataError, GradrankError
+from gradrank.errors import DataError, FeatureMismatch
 from gradrank.learners.trees.parameters import TreeParameters
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ def _bases(paths: list[Path], data: RankingData, data_path: Path) -> dict[str, R
         ranker = load_ranker(path)
         try:
             rankers[str(path)] = under_names_of(ranker, data)
-        except GradrankError as error:
-            raise DataError(f"does not fit {data_path}: {str(error).removeprefix('X ')}", path=path) from None
+        except FeatureMismatch as error:
+            raise DataError(f"does not fit {data_path}: {error.said_of('the model')}", path=path) from None
     return rankers
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, check_writable, first_fields, print_table, print_text, with_features
-from gradrank.cli.score_files import data_and_scores, is_trec
-from gradrank.errors import DataError, GradrankError
+from gradrank.cli.common import Notes, Reading, check_writable, print_table, print_text
+from gradrank.cli.score_files import load_systems
+from gradrank.errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from gradrank.data.ranking_data import RankingData
     from gradrank.measures import AnyMeasure
     from gradrank.models.ranker import Ranker
-
-_RUN_FIELDS = 6
 
 
 class MethodChoice(StrEnum):
@@ -36,7 +34,9 @@ class MethodChoice(StrEnum):
 def combine(
     parts: Annotated[
         list[str],
-        typer.Argument(metavar="A B [C …]", help="Models, or score files with one number a line in DATA's row order."),
+        typer.Argument(
+            metavar="A B [C …]", help="Models, or score files with one number per line in DATA's row order."
+        ),
     ],
     data: Annotated[Path, typer.Option("--data", metavar="FILE", help="Data to find the weights on.")],
     measure: Annotated[
@@ -89,7 +89,9 @@ def combine(
     chosen = parse_measure(measure)
     reading = Reading(format_from, missing, zero_based, group, n_features=n_features)
     loaded, columns, rankers = _load(parts, data, reading, label, notes, n_jobs)
-    if output is not None and not _all_models(rankers) and is_trec(data, parts):
+    from gradrank.models.systems import is_qrels
+
+    if output is not None and not _all_models(rankers) and reading.format is None and is_qrels(data):
         raise DataError("DATA is TREC qrels, whose documents have no row order to write scores in: leave -o out")
     with notes.working("combining") as status:
         found, pair = _search(columns, loaded, chosen, method, convex, given, alpha_range, n_jobs, _shown(status))
@@ -140,17 +142,6 @@ def _weights(text: str | None, count: int) -> list[float] | None:
     return weights
 
 
-def _is_score_file(path: str) -> bool:
-    """Whether the first line is one number, or a line of a TREC run; models start otherwise."""
-    fields = first_fields(path)
-    if len(fields) == _RUN_FIELDS:
-        return True
-    try:
-        return len(fields) == 1 and float(fields[0]) == float(fields[0])
-    except ValueError:
-        return False
-
-
 def _load(
     parts: Sequence[str],
     path: Path,
@@ -159,23 +150,24 @@ def _load(
     notes: Notes,
     n_jobs: int | None,
 ) -> tuple[RankingData, list[NDArray[np.float64]], list[Ranker | None]]:
-    """The data, each part's scores on it, and the parts that are models."""
-    from gradrank.combine import scores_of
+    """The data, each part's scores in the order of its rows, and the parts that are models."""
     from gradrank.models.registry import load_ranker
+    from gradrank.models.systems import is_model, scores_of
 
-    score_files = [name for name in dict.fromkeys(parts) if _is_score_file(name)]
-    models = {name: load_ranker(name) for name in dict.fromkeys(parts) if name not in score_files}
-    data, scores = data_and_scores(path, reading, score_files, labels, notes)
-    for name, ranker in models.items():
-        fitting = with_features(data, path, ranker.feature_names, f"the model {name}")
-        with notes.working(f"scoring with {name}"):
-            scores[name] = ranker.predict(fitting, n_jobs=n_jobs)
-    for name in parts:
+    names = list(dict.fromkeys(parts))
+    models = {name: load_ranker(name) for name in names if is_model(name)}
+    score_files = [name for name in names if name not in models]
+    documents, systems = load_systems(path, reading, score_files, models, labels, notes, n_jobs)
+    scores = {}
+    for name, system in systems.items():
         try:
-            scores_of(scores[name], data)
-        except GradrankError as error:
-            raise DataError(str(error), path=name) from None
-    return data, [scores[name] for name in parts], [models.get(name) for name in parts]
+            grouped = scores_of(system, documents, finite=True)
+        except DataError as error:
+            raise error if error.path is not None else DataError(str(error), path=name) from None
+        scores[name] = documents.data.in_input_order(grouped)
+    for note in documents.notes:
+        notes.say(note)
+    return documents.data, [scores[name] for name in parts], [models.get(name) for name in parts]
 
 
 # ---------------------------------------------------------------------- the search

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, print_table, print_text
-from gradrank.cli.score_files import data_and_scores
+from gradrank.cli.common import Notes, Reading, parse_measures, print_table, print_text
+from gradrank.cli.score_files import check_names, load_models, load_systems
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
     from gradrank.evaluation import Evaluation
 
-DEFAULT_MEASURES = ("NDCG@10", "MAP", "MRR")
-
 
 def evaluate(
     data: options.DataFile,
-    scores: options.ScoreFiles,
+    scores: options.ScoreFiles = None,
+    model: options.ModelFiles = None,
     measure: options.MeasureNames = None,
+    convention: options.ConventionName = None,
     label: options.LabelFiles = None,
     per_query: Annotated[
         Path | None, typer.Option("--per-query", metavar="FILE", help="Write the values of each query as CSV.")
@@ -36,10 +35,10 @@ def evaluate(
     n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Evaluate score files (or TREC runs) by ranking measures."""
+    """Evaluate models, score files or TREC runs by ranking measures."""
     notes = Notes(quiet)
     reading = Reading(format_from, missing, zero_based, group)
-    result = _evaluation(data, reading, scores, measure, label, weighted, n_jobs, notes)
+    result = _evaluation(data, reading, scores, model, measure, convention, label, weighted, n_jobs, notes)
     if per_query is not None:
         result.write_per_query(per_query)
     for note in result.notes():
@@ -54,8 +53,11 @@ def evaluate(
 
 def compare(
     data: options.DataFile,
-    scores: options.ScoreFiles,
+    scores: options.ScoreFiles = None,
+    model: options.ModelFiles = None,
     measure: options.MeasureNames = None,
+    convention: options.ConventionName = None,
+    baseline: options.Baseline = None,
     label: options.LabelFiles = None,
     test: Annotated[options.TestChoice, typer.Option("--test", help="Significance test.")] = options.TestChoice.t,
     level: Annotated[float, typer.Option("--level", help="Level of significance.")] = 0.05,
@@ -73,19 +75,20 @@ def compare(
     n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Compare systems with the first one given, with significance over queries."""
+    """Compare models, score files or TREC runs with one of them, with significance over queries."""
     notes = Notes(quiet)
-    if len(scores) < 2:
-        raise DataError("one score file is given, expected two or more to compare (repeat --scores)")
+    if len(scores or ()) + len(model or ()) == 1:
+        raise DataError("one system is given, expected two or more to compare (repeat --scores or --model)")
     if not 0 < level < 1:
         raise DataError(f"--level is {level}, expected a number between 0 and 1")
     reading = Reading(format_from, missing, zero_based, group)
-    result = _evaluation(data, reading, scores, measure, label, weighted, n_jobs, notes)
+    result = _evaluation(data, reading, scores, model, measure, convention, label, weighted, n_jobs, notes)
     from gradrank.evaluation import compare as compare_systems
 
     with notes.working("testing"):
         comparison = compare_systems(
             result,
+            baseline=baseline,
             test=test.value,
             level=level,
             correction="holm" if correction is options.CorrectionChoice.holm else None,
@@ -105,22 +108,23 @@ def compare(
 def _evaluation(
     path: Path,
     reading: Reading,
-    score_files: Sequence[str],
-    measure_names: Sequence[str] | None,
-    labels: Sequence[str] | None,
+    score_files: list[str] | None,
+    model_files: list[str] | None,
+    measure_names: list[str] | None,
+    convention: str | None,
+    labels: list[str] | None,
     weighted: bool,
     n_jobs: int | None,
     notes: Notes,
 ) -> Evaluation:
-    for index, name in enumerate(score_files):
-        if name in score_files[:index]:
-            raise DataError(f"score file {name} is given twice")
-        if name == "queries":
-            raise DataError("a score file named 'queries' clashes with a field of the output; name it ./queries")
+    models = load_models(model_files)
+    scores = score_files or []
+    check_names(scores, list(models))
+    if "queries" in (*scores, *models):
+        raise DataError("a system named 'queries' clashes with a field of the output; name the file ./queries")
+    measures = parse_measures(measure_names, convention)
     from gradrank.evaluation import evaluate as evaluate_systems
-    from gradrank.measures import parse_measure
 
-    measures = [parse_measure(name) for name in measure_names or DEFAULT_MEASURES]
-    data, systems = data_and_scores(path, reading, score_files, labels, notes)
+    data, systems = load_systems(path, reading, scores, models, labels, notes, n_jobs)
     with notes.working("evaluating"):
         return evaluate_systems(data, systems, measures, weighted=weighted, n_jobs=n_jobs)

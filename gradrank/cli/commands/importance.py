@@ -87,10 +87,8 @@ def importance(
 
 
 def _by_splits(ranker: Ranker, model: Path, kind: Kind, top: int | None) -> Table:
-    from gradrank.evaluation.importance import split_importance
-
     try:
-        values = split_importance(ranker, "gain" if kind is Kind.gain else "split")
+        values = ranker.feature_importance("gain" if kind is Kind.gain else "split")
     except GradrankError as error:
         raise DataError(f"{error} (--kind permutation works for all)", path=model) from None
     total = float(values.sum())
@@ -111,8 +109,7 @@ def _table(columns: list[tuple[str, Any]], rows: list[tuple[Any, ...]], title: s
 
 
 def _measure(ranker: Ranker, name: str | None) -> Measure:
-    from gradrank.measures import Graded, parse_measure
+    from gradrank.measures import as_measures
 
-    chosen = parse_measure(str(ranker.training.get("measure") or _DEFAULT_MEASURE) if name is None else name)
     # The first part of a graded measure is what it is chosen by; the others only settle ties.
-    return chosen.parts[0] if isinstance(chosen, Graded) else chosen
+    return as_measures(str(ranker.training.get("measure") or _DEFAULT_MEASURE) if name is None else name)[0]

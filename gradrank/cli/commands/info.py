@@ -158,21 +158,13 @@ def _model_info(path: Path, show_as: options.TableOrJson) -> None:
 
 
 def _model_facts(path: Path, ranker: Ranker) -> dict[str, Any]:
-    from gradrank.evaluation.importance import tree_ensembles, used_features
-    from gradrank.models.nets.net import NetRanker
-
-    used = used_features(ranker)
-    facts: dict[str, Any] = {"file": str(path), "kind": ranker.kind}
-    trees = [tree for ensemble in tree_ensembles(ranker) for tree in ensemble.trees]
-    if trees:
-        facts["trees"] = len(trees)
-        facts["leaves"] = sum(tree.n_leaves for tree in trees)
-    if isinstance(ranker, NetRanker):
-        facts["hidden"] = ",".join(map(str, ranker.hidden)) or "0"
-        facts["activation"] = ranker.activation
-    facts["features"] = ranker.n_features
-    facts["features_used"] = [name for name in ranker.feature_names if name in used]
-    return facts
+    return {
+        "file": str(path),
+        "kind": ranker.kind,
+        **ranker.shape(),
+        "features": ranker.n_features,
+        "features_used": list(ranker.used_features()),
+    }
 
 
 def _curve(curve: list[Any]) -> str:

@@ -33,11 +33,14 @@ def measures(
 def _measures() -> Table:
     from gradrank.evaluation.tables import Column, Table
     from gradrank.measures import REGISTRY, Graded
+    from gradrank.measures.grammar import TREC_EVAL_NAMES
 
+    theirs = {kind: ", ".join(name for name, meant in TREC_EVAL_NAMES.items() if meant == kind) for kind in REGISTRY}
     rows: list[tuple[Any, ...]] = [
         (
             kind.name,
             ", ".join(kind.aliases),
+            theirs[kind.name],
             "@k" if kind.takes_cutoff else "",
             ", ".join(kind.parameters()),
             kind.summary(),
@@ -45,8 +48,8 @@ def _measures() -> Table:
         for kind in REGISTRY.values()
     ]
     graded = (Graded.__doc__ or "").strip().split("\n")[0]
-    rows.append(("Graded", "", "", "tolerance", graded))
-    columns = tuple(map(Column, ("measure", "also", "cut-off", "parameters", "meaning")))
+    rows.append(("Graded", "", "", "", "tolerance", graded))
+    columns = tuple(map(Column, ("measure", "also", "trec_eval's name", "cut-off", "parameters", "meaning")))
     return Table(columns, tuple(rows), title="Measures, as in NDCG(convention=letor4)@10")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.errors import ModelError
+from gradrank.models.categories import Categories
 from gradrank.models.trees.tree import CATEGORICAL, Tree
 
 # LightGBM counts documents in 32-bit integers; covers that are not whole are scaled to fit well inside.
 _LARGEST_COUNT = 1_000_000_000
+_PANDAS = "pandas_categorical:"
+_CATEGORICAL = "[categorical_feature: "
 
 
 @dataclass(frozen=True)
@@ -24,12 +28,14 @@ class LightGBMModel:
     feature_names: tuple[str, ...]
     trees_per_iteration: int
     objective: str
+    categories: Categories | None
+    """Values of the categorical columns of the pandas frame that the model was trained on, if any."""
 
 
 def parse_lightgbm(text: str) -> LightGBMModel:
     """Read a whole text model; one that breaks off, or has linear leaves, raises :class:`ModelError`."""
     text = text.replace("\r\n", "\n")
-    body, end, _ = text.partition("\nend of trees")
+    body, end, tail = text.partition("\nend of trees")
     if not text.startswith("tree\n") or "\nversion=" not in text[:100]:
         raise ModelError("is not a LightGBM text model")
     if not end:
@@ -45,7 +51,28 @@ def parse_lightgbm(text: str) -> LightGBMModel:
     if len(names) != n_features:
         raise ModelError(f"is a LightGBM model with {len(names)} feature names for {n_features} features")
     trees = tuple(parse_tree(section, n_features) for section in sections)
-    return LightGBMModel(trees, names, per_iteration, header.get("objective", ""))
+    return LightGBMModel(trees, names, per_iteration, header.get("objective", ""), _categories(tail, n_features))
+
+
+def _categories(tail: str, n_features: int) -> Categories | None:
+    """What follows the trees tells of categorical columns: their values, and which of the features they are."""
+    lines = tail.split("\n")
+    found = [line for line in lines if line.startswith(_PANDAS)]
+    if not found:
+        return None
+    try:
+        values = json.loads(found[-1][len(_PANDAS) :])
+        if not values:
+            return None
+        named = [line for line in lines if line.startswith(_CATEGORICAL) and line.endswith("]")]
+        columns = [int(number) for line in named for number in line[len(_CATEGORICAL) : -1].split(",") if number]
+        categories = Categories(tuple(tuple(column) for column in values))
+    except (ValueError, TypeError):
+        raise ModelError("is a LightGBM model with damaged categories of a pandas frame") from None
+    # Ordered columns have values too, but are no categorical features; which they are, only a frame tells.
+    if len(columns) != len(values) or not all(0 <= column < n_features for column in columns):
+        return categories
+    return Categories(categories.values, tuple(columns))
 
 
 def parse_tree(section: str, n_features: int | None = None) -> Tree:
@@ -94,7 +121,12 @@ def read_booster_tree(booster: Any, iteration: int) -> Tree:
     return parse_tree(text[start + len("\nTree=0\n") : text.index("\nend of trees", start)])
 
 
-def format_lightgbm(trees: Sequence[Tree], feature_names: Sequence[str], base_score: float = 0.0) -> str:
+def format_lightgbm(
+    trees: Sequence[Tree],
+    feature_names: Sequence[str],
+    base_score: float = 0.0,
+    categories: Categories | None = None,
+) -> str:
     """A text model that LightGBM loads and that predicts the same, bit for bit.
 
     A base score becomes a first tree of one leaf. White space in feature names becomes ``_``: the format
@@ -124,8 +156,11 @@ def format_lightgbm(trees: Sequence[Tree], feature_names: Sequence[str], base_sc
         "",
     ]
     importances = [f"{names[feature]}={count}" for feature, count in sorted(splits.items(), key=lambda item: -item[1])]
-    tail = ["end of trees", "", "feature_importances:", *importances, "", "parameters:", "", "end of parameters", ""]
-    return "\n".join(head) + "".join(sections) + "\n".join([*tail, "pandas_categorical:null", ""])
+    columns = None if categories is None else categories.columns
+    parameters = [] if columns is None else [f"{_CATEGORICAL}{','.join(map(str, columns))}]"]
+    tail = ["end of trees", "", "feature_importances:", *importances, "", "parameters:", *parameters, ""]
+    values = json.dumps(None if categories is None else categories.to_list())
+    return "\n".join(head) + "".join(sections) + "\n".join([*tail, "end of parameters", "", _PANDAS + values, ""])
 
 
 def _tree_text(tree: Tree) -> str:

@@ -34,6 +34,10 @@ class XGBoostModel:
     feature_names: tuple[str, ...]
     base_score: float
     objective: str
+    best: int | None
+    """Iterations up to the best one, if training was stopped early; the trees are cut there."""
+    grown: int
+    """Iterations that were trained."""
 
 
 def parse_xgboost(model: bytes | str | Mapping[str, Any]) -> XGBoostModel:
@@ -79,7 +83,22 @@ def _parse(model: Mapping[str, Any]) -> XGBoostModel:
         trees = [tree.scaled(float(weight)) for tree, weight in zip(trees, weights, strict=True)]
     names = tuple(learner.get("feature_names") or ()) or default_feature_names(n_features)
     objective = str(learner.get("objective", {}).get("name", ""))
-    return XGBoostModel(tuple(trees), names, _base_margin(parameters["base_score"], objective), objective)
+    base_score = _base_margin(parameters["base_score"], objective)
+    ends = _iteration_ends(booster["model"], len(trees))
+    best = learner.get("attributes", {}).get("best_iteration")
+    if best is None:
+        return XGBoostModel(tuple(trees), names, base_score, objective, None, len(ends))
+    # As XGBModel.predict, which leaves out what was trained while it waited for an improvement.
+    kept = min(int(best) + 1, len(ends))
+    return XGBoostModel(tuple(trees[: ends[kept - 1]]), names, base_score, objective, kept, len(ends))
+
+
+def _iteration_ends(model: Mapping[str, Any], n_trees: int) -> list[int]:
+    """For each iteration, which may have grown several trees, the number of trees up to its end."""
+    if "iteration_indptr" in model:
+        return [int(end) for end in model["iteration_indptr"]][1:]
+    parallel = max(1, int(model.get("gbtree_model_param", {}).get("num_parallel_tree", 1)))
+    return list(range(parallel, n_trees + 1, parallel))
 
 
 def _base_margin(text: Any, objective: str) -> float:

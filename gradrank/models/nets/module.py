@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.errors import MissingExtraError, ModelError
+from gradrank.models.features import Matrix
 from gradrank.models.nets.scaling import Scaling
 from gradrank.models.nets.tensor_file import read_tensor_bytes, tensor_bytes
-from gradrank.models.ranker import FORMAT, VERSION, Matrix, Ranker, plain
+from gradrank.models.ranker import FORMAT, VERSION, Ranker, plain
 from gradrank.runtime.files import replacing
 from gradrank.runtime.threads import for_query_blocks
 
@@ -122,6 +123,10 @@ class ModuleRanker(Ranker):
             ) from None
         scaling = Scaling(tensors[_MEAN], tensors[_SCALE], bool(manifest["payload"]["log"]))
         return cls(module, feature_names=manifest["feature_names"], scaling=scaling, training=manifest["training"])
+
+    def renamed(self, feature_names: Sequence[str]) -> ModuleRanker:
+        """See Ranker.renamed."""
+        return ModuleRanker(self.module, feature_names=feature_names, scaling=self.scaling, training=self.training)
 
     def to_dict(self) -> NoReturn:
         """A module cannot be part of another ranker's file."""

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.ranking_data import default_feature_names
 from gradrank.errors import ModelError
+from gradrank.models.features import Matrix
 from gradrank.models.linear import LinearRanker
 from gradrank.models.nets.scaling import Scaling, scaled_row
-from gradrank.models.ranker import Matrix, Ranker
+from gradrank.models.ranker import Ranker
 from gradrank.models.weight_vectors import WeightVector
 from gradrank.runtime.files import replacing
 from gradrank.runtime.kernels import njit
@@ -27,12 +28,23 @@ _ROWS_PER_BLOCK = 1024
 
 
 class NetRanker(WeightVector, Ranker):
-    """score(x) = the one output of a fully connected net over scaled features.
+    """A fully connected net over scaled features, with one output: the score.
 
-    ``layers`` are pairs of a weight matrix (outputs × inputs) and biases (one an output); between them stands the
-    activation. Scoring needs no PyTorch, and gives a document the same score whatever stands beside it.
+    Scoring needs no PyTorch, and gives a document the same score whatever stands beside it. :meth:`save` writes JSON
+    like every ranker, or safetensors if the file's name ends in ``.safetensors``.
 
-    :meth:`save` writes JSON like every ranker, or safetensors if the file's name ends in ``.safetensors``.
+    Parameters
+    ----------
+    layers
+        Pairs of a weight matrix (outputs × inputs) and biases (one per output), from the input to the output.
+    activation
+        What stands between the layers: ``tanh`` or ``relu``.
+    scaling
+        How features are brought to one scale; not at all unless given.
+    feature_names
+        Names of the features; ``f1``, ``f2``, … unless given.
+    training
+        Facts about the training.
 
     >>> net = NetRanker([([[1.0, -1.0], [0.5, 0.5]], [0.0, 0.0]), ([[2.0, 1.0]], [0.1])], activation="relu")
     >>> net
@@ -68,6 +80,15 @@ class NetRanker(WeightVector, Ranker):
     def hidden(self) -> tuple[int, ...]:
         """Number of nodes of each hidden layer."""
         return tuple(len(bias) for _, bias in self.layers[:-1])
+
+    def used_features(self) -> tuple[str, ...]:
+        """Names of the features that enter the first layer: with a weight other than 0, and not constant."""
+        enters = (self.layers[0][0] != 0).any(axis=0) & (self.scaling.scale > 0)
+        return tuple(name for name, used in zip(self.feature_names, enters.tolist(), strict=True) if used)
+
+    def shape(self) -> dict[str, int | str]:
+        """Nodes of the hidden layers, and the activation."""
+        return {"hidden": ",".join(map(str, self.hidden)) or "0", "activation": self.activation}
 
     def to_linear(self) -> LinearRanker:
         """The same ranker as a weighted sum of features, if it has no hidden layer."""

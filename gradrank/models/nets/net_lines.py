@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.models.features import Matrix
 from gradrank.models.nets.scaling import scaled_row
-from gradrank.models.ranker import Matrix
 from gradrank.models.weight_vectors import along_lines, projections
 from gradrank.runtime.kernels import njit
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.errors import ModelError
-from gradrank.models.ranker import Matrix
+from gradrank.models.features import Matrix
 from gradrank.runtime.kernels import njit
 
 _ROWS_PER_BLOCK = 16384

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gradrank.errors import ModelError
+from gradrank.models.categories import Categories
 from gradrank.models.exchange.lightgbm_text import format_lightgbm, parse_lightgbm, read_booster_tree
 from gradrank.models.exchange.xgboost_model import parse_xgboost
-from gradrank.models.ranker import Matrix, Ranker, feature_matrix
+from gradrank.models.features import Matrix, feature_matrix
+from gradrank.models.ranker import Ranker
 from gradrank.models.trees.quickscorer import DOCUMENTS_PER_BLOCK, QuickScorer
 from gradrank.models.trees.tree import CATEGORICAL, Tree, TreeArrays, read_only
 from gradrank.runtime.threads import for_query_blocks
@@ -28,7 +30,24 @@ _OPTIONAL = {"cat_start", "cat_words", "split_gain", "leaf_cover"}
 
 
 class TreeEnsemble(Ranker):
-    """score(x) = base_score + Σ_t value of the leaf of tree t that x reaches, added in this order in float64.
+    """A sum of regression trees, as LambdaMART, LightGBM and XGBoost train them.
+
+    score(x) = base_score + Σ_t value of the leaf of tree t that x reaches, added in this order in float64.
+
+    Parameters
+    ----------
+    trees
+        The trees, in the order of the sum.
+    feature_names
+        Names of the features that the trees split by.
+    weights
+        A factor for each tree.
+    base_score
+        The constant that the sum starts from.
+    categories
+        How the values of categorical columns are numbered, if the trees were trained on such.
+    training
+        Facts about the training.
 
     >>> stump = Tree.numerical(split_feature=[0], threshold=[0.5], left=[-1], right=[-2], leaf_value=[1.0, 2.0])
     >>> model = TreeEnsemble([stump, stump], feature_names=["a"])
@@ -47,6 +66,7 @@ class TreeEnsemble(Ranker):
         *,
         weights: ArrayLike | None = None,
         base_score: float = 0.0,
+        categories: Categories | None = None,
         training: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(feature_names, training)
@@ -61,6 +81,7 @@ class TreeEnsemble(Ranker):
         self._base_score = float(base_score)
         if not np.isfinite(self._base_score):
             raise ModelError(f"base_score is {base_score}, expected a finite number")
+        self._categories = categories
 
     # ------------------------------------------------------------------ facts
     @property
@@ -77,6 +98,11 @@ class TreeEnsemble(Ranker):
     def base_score(self) -> float:
         """The constant that the sum starts from."""
         return self._base_score
+
+    @property
+    def categories(self) -> Categories | None:
+        """The values of categorical columns that the ensemble was trained on, if any."""
+        return self._categories
 
     @cached_property
     def arrays(self) -> TreeArrays:
@@ -104,14 +130,14 @@ class TreeEnsemble(Ranker):
 
     def score_by_walking(self, X: Any) -> NDArray[np.float64]:
         """The same scores by plain walks down the trees: slow, and what the fast scorer is tested against."""
-        matrix = feature_matrix(X, self.feature_names)
+        matrix = self.matrix(X)
         out = np.empty(len(matrix), dtype=np.float64)
         self.arrays.walk_sum(read_only(np.ascontiguousarray(matrix)), self._base_score, out)
         return out
 
     def predict_leaf(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.int32]:
         """The number of the leaf that each document reaches in each tree, documents × trees."""
-        matrix = feature_matrix(X, self.feature_names)
+        matrix = self.matrix(X)
         out = np.empty((len(matrix), self.n_trees), dtype=np.int32)
         arrays, edges = self.arrays, _block_edges(len(matrix))
 
@@ -132,19 +158,22 @@ class TreeEnsemble(Ranker):
         if not all(tree.leaf_cover.any() for tree in self._trees):
             raise ModelError("contributions need the number of training documents in each leaf, which is unknown here")
         booster = lightgbm.Booster(model_str=self.to_lightgbm_text())
-        matrix = feature_matrix(X, self.feature_names)
+        matrix = self.matrix(X)
         return np.asarray(booster.predict(matrix, pred_contrib=True), dtype=np.float64)
 
     # ------------------------------------------------------------------ facts about features
-    def feature_importance(self, kind: Literal["gain", "split"] = "gain") -> NDArray[np.float64]:
-        """Of each feature the summed gain of its splits, or how many splits it has."""
-        if kind not in ("gain", "split"):
-            raise ModelError(f"feature importance is {kind!r}, expected 'gain' or 'split'")
-        result = np.zeros(self.n_features)
-        for tree in self._trees:
-            amount = tree.split_gain if kind == "gain" else np.ones(tree.n_nodes)
-            np.add.at(result, tree.split_feature, amount)
-        return result
+    def used_features(self) -> tuple[str, ...]:
+        """Names of the features that some tree splits by."""
+        used = set(self.arrays.split_feature.tolist())
+        return tuple(name for index, name in enumerate(self.feature_names) if index in used)
+
+    def tree_ensembles(self) -> tuple[TreeEnsemble, ...]:
+        """Itself."""
+        return (self,)
+
+    def matrix(self, X: Any) -> Matrix:
+        """The ranker's features of the rows of ``X``; values of categorical columns of a frame become their codes."""
+        return feature_matrix(X, self.feature_names, self._categories)
 
     def _importance_amounts(self) -> NDArray[np.float64]:
         gains = self.feature_importance("gain")
@@ -156,8 +185,16 @@ class TreeEnsemble(Ranker):
         """The ensemble of the first trees."""
         if not 0 <= n_trees <= self.n_trees:
             raise ModelError(f"cannot keep {n_trees} trees of {self.n_trees}")
+        return self.with_trees(self._trees[:n_trees])
+
+    def with_trees(self, trees: Sequence[Tree], *, training: Mapping[str, Any] | None = None) -> TreeEnsemble:
+        """The same ensemble with other trees, and other facts about its training if given."""
         return TreeEnsemble(
-            self._trees[:n_trees], self.feature_names, base_score=self._base_score, training=self.training
+            trees,
+            self.feature_names,
+            base_score=self._base_score,
+            categories=self._categories,
+            training=self.training if training is None else training,
         )
 
     # ------------------------------------------------------------------ other tools' formats
@@ -166,6 +203,14 @@ class TreeEnsemble(Ranker):
         """From a ``lightgbm.Booster``, a fitted ``LGBMModel``, or the text of a model file.
 
         Scores equal ``predict(raw_score=True)``; like it, a booster's trees after the best iteration are left out.
+        Categorical columns of a pandas frame it was trained on are known by their values.
+
+        Parameters
+        ----------
+        model
+            The booster or estimator, or the text of a model file.
+        training
+            Facts about the training; the objective and the source unless given.
         """
         parsed = parse_lightgbm(lightgbm_text(model))
         if parsed.trees_per_iteration != 1:
@@ -173,28 +218,40 @@ class TreeEnsemble(Ranker):
                 f"is a LightGBM model of {parsed.trees_per_iteration} classes, expected one score a document"
             )
         facts = {"objective": parsed.objective, "source": "lightgbm"} if training is None else training
-        return cls(parsed.trees, parsed.feature_names, training=facts)
+        return cls(parsed.trees, parsed.feature_names, categories=parsed.categories, training=facts)
 
     @classmethod
     def from_xgboost(cls, model: Any, *, training: Mapping[str, Any] | None = None) -> TreeEnsemble:
         """From an ``xgboost.Booster`` or ``XGBModel``, or what its ``save_model`` wrote (JSON or UBJSON).
 
-        As in XGBoost's own predictions, early stopping cuts an estimator to its best iteration, but not a booster.
+        Scores equal ``XGBModel.predict(output_margin=True)``, up to XGBoost's rounding to float32. As there, early
+        stopping cuts the trees after the best iteration (a booster's own ``predict`` has all of them).
+
+        Parameters
+        ----------
+        model
+            The booster or estimator, or the bytes, text or parsed JSON of a model file.
+        training
+            Facts about the training; the objective and the source unless given.
         """
         if hasattr(model, "get_booster"):
             model = model.get_booster()
-            best = model.attr("best_iteration")
-            if best is not None:
-                model = model[: int(best) + 1]
         if hasattr(model, "save_raw"):
             model = bytes(model.save_raw("json"))
         parsed = parse_xgboost(model)
-        facts = {"objective": parsed.objective, "source": "xgboost"} if training is None else training
-        return cls(parsed.trees, parsed.feature_names, base_score=parsed.base_score, training=facts)
+        facts: Mapping[str, Any] = {"objective": parsed.objective, "source": "xgboost"}
+        if parsed.best is not None:
+            facts = {**facts, "best": parsed.best, "grown": parsed.grown}
+        return cls(
+            parsed.trees,
+            parsed.feature_names,
+            base_score=parsed.base_score,
+            training=facts if training is None else training,
+        )
 
     def to_lightgbm_text(self) -> str:
         """A LightGBM model file with the same predictions, bit for bit."""
-        return format_lightgbm(self._trees, self.feature_names, self._base_score)
+        return format_lightgbm(self._trees, self.feature_names, self._base_score, self._categories)
 
     # ------------------------------------------------------------------ saving
     def __getstate__(self) -> dict[str, Any]:
@@ -204,6 +261,7 @@ class TreeEnsemble(Ranker):
     def _payload(self) -> dict[str, Any]:
         return {
             "base_score": self._base_score,
+            **({} if self._categories is None else {"categories": self._categories.to_dict()}),
             "trees": [
                 {
                     name: getattr(tree, name).tolist()
@@ -219,7 +277,8 @@ class TreeEnsemble(Ranker):
         cls, payload: Mapping[str, Any], feature_names: Sequence[str], training: Mapping[str, Any]
     ) -> Self:
         trees = [Tree.of(**tree) for tree in payload["trees"]]
-        return cls(trees, feature_names, base_score=payload["base_score"], training=training)
+        categories = Categories.from_dict(payload["categories"]) if "categories" in payload else None
+        return cls(trees, feature_names, base_score=payload["base_score"], categories=categories, training=training)
 
     def __repr__(self) -> str:
         return f"TreeEnsemble({self.n_trees:,} trees, {self.n_features:,} features)"

@@ -10,12 +10,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from gradrank.errors import ModelError
 from gradrank.models.exchange.lightgbm_text import parse_lightgbm
-from gradrank.models.ranker import Matrix, Ranker
+from gradrank.models.features import Matrix
+from gradrank.models.ranker import Ranker
 from gradrank.models.trees.ensemble import TreeEnsemble, lightgbm_text
 
 
 class ExpectedGrade(Ranker):
-    """score(x) = Σ_k P(k | x) · grade_k, with P the softmax of one tree ensemble a grade.
+    """The expected grade of a document, by a tree ensemble for each grade.
+
+    score(x) = Σ_k P(k | x) · grade_k, with P the softmax of the ensembles' scores.
+
+    Parameters
+    ----------
+    ensembles
+        One tree ensemble for each grade, all with the same features.
+    grades
+        What each class is worth; 0, 1, 2, … unless given.
+    training
+        Facts about the training.
 
     >>> from gradrank.models.trees.ensemble import Tree
     >>> even = [TreeEnsemble([Tree.of(leaf_value=[0.0])], feature_names=["a"]) for _ in range(2)]
@@ -50,15 +62,41 @@ class ExpectedGrade(Ranker):
     def from_lightgbm(
         cls, model: Any, grades: ArrayLike | None = None, *, training: Mapping[str, Any] | None = None
     ) -> ExpectedGrade:
-        """From a LightGBM multi-class model (booster, estimator or text); class k has grade k unless told."""
+        """From a LightGBM multi-class model.
+
+        Parameters
+        ----------
+        model
+            The booster or estimator, or the text of a model file.
+        grades
+            What each class is worth; class k is grade k unless given.
+        training
+            Facts about the training; the objective and the source unless given.
+        """
         parsed = parse_lightgbm(lightgbm_text(model))
         classes = parsed.trees_per_iteration
-        ensembles = [TreeEnsemble(parsed.trees[k::classes], parsed.feature_names) for k in range(classes)]
+        ensembles = [
+            TreeEnsemble(parsed.trees[k::classes], parsed.feature_names, categories=parsed.categories)
+            for k in range(classes)
+        ]
         facts = {"objective": parsed.objective, "source": "lightgbm"} if training is None else training
         return cls(ensembles, grades, training=facts)
 
+    def matrix(self, X: Any) -> Matrix:
+        """The ranker's features of the rows of ``X``, as numbers and in its order."""
+        return self.ensembles[0].matrix(X)
+
+    def used_features(self) -> tuple[str, ...]:
+        """Names of the features that some tree of some grade splits by."""
+        used = {name for ensemble in self.ensembles for name in ensemble.used_features()}
+        return tuple(name for name in self.feature_names if name in used)
+
+    def tree_ensembles(self) -> tuple[TreeEnsemble, ...]:
+        """One ensemble for each grade."""
+        return self.ensembles
+
     def probabilities(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """P(k | x), documents × classes."""
+        """The chance of each class for each document, P(k | x): documents × classes."""
         raw = np.column_stack([ensemble.predict(X, n_jobs=n_jobs) for ensemble in self.ensembles])
         raw -= raw.max(axis=1, keepdims=True)
         np.exp(raw, out=raw)
@@ -76,7 +114,7 @@ class ExpectedGrade(Ranker):
         return total
 
     def truncate(self, iterations: int) -> ExpectedGrade:
-        """The ranker of the first iterations (one tree a class each)."""
+        """The ranker of the first iterations (one tree per class each)."""
         return ExpectedGrade([e.truncate(iterations) for e in self.ensembles], self.grades, training=self.training)
 
     def _payload(self) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from gradrank.models.weighted_sum import WeightedSum
 def merged(ranker: Ranker) -> Ranker:
     """The same scores, to rounding, with all trees of a sum in one model: it scores faster, and LightGBM can read it.
 
-    Parts that are no trees stay parts of a sum, those of sums inside the sum, too.
+    Parts that are no trees stay parts of a sum, those of sums inside the sum, too. So do trees over categorical
+    columns, whose values each model numbers in its own way.
 
     >>> stump = Tree.numerical(split_feature=[0], threshold=[0.5], left=[-1], right=[-2], leaf_value=[1.0, 2.0])
     >>> model = TreeEnsemble([stump], feature_names=["a"])
@@ -31,7 +32,7 @@ def merged(ranker: Ranker) -> Ranker:
     base_score = 0.0
     others: list[tuple[float, Ranker]] = []
     for weight, part in _parts(ranker, 1.0):
-        if isinstance(part, TreeEnsemble):
+        if isinstance(part, TreeEnsemble) and part.categories is None:
             columns = np.array([place[name] for name in part.feature_names], dtype=np.int32)
             trees += [replace(tree.scaled(weight), split_feature=columns[tree.split_feature]) for tree in part.trees]
             base_score += weight * part.base_score

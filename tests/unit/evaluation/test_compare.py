@@ -96,7 +96,7 @@ def test_one_query_is_said() -> None:
 
 def test_chosen_baseline_and_order_of_rows() -> None:
     values = evaluation({name: {MRR: OLD, MAP: NEW} for name in ("a", "b", "c")})
-    comparison = compare(values, "b")
+    comparison = compare(values, baseline="b")
     assert [(row.system, str(row.measure)) for row in comparison.rows] == [
         ("a", "MRR"),
         ("a", "MAP"),
@@ -116,7 +116,7 @@ def test_nothing_to_compare() -> None:
     with pytest.raises(DataError, match="one system only"):
         compare(values)
     with pytest.raises(DataError, match="no system 'x'"):
-        compare(values, "x")
+        compare(values, baseline="x")
 
 
 def test_table_and_dict() -> None:

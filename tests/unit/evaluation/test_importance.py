@@ -8,7 +8,7 @@ import pytest
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, ModelError
 from gradrank.evaluation import importance
-from gradrank.evaluation.importance import permutation_importance, split_importance, used_features
+from gradrank.evaluation.importance import permutation_importance
 from gradrank.measures import MRR, NDCG
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.linear import LinearRanker
@@ -112,15 +112,15 @@ def test_errors(data) -> None:
     with pytest.raises(DataError, match="no query is judged"):
         permutation_importance(ranker, unjudged, NDCG(5))
     with pytest.raises(ModelError, match="needs a model with trees"):
-        split_importance(ranker)
+        ranker.feature_importance()
 
 
 def test_splits_of_every_kind_of_ranker() -> None:
     one = TreeEnsemble([stump(0, 2.0), stump(1, 3.0), stump(1, 4.0)], ["a", "b", "c"])
-    assert split_importance(one, "gain").tolist() == [2, 7, 0]
-    assert split_importance(ExpectedGrade([one, one]), "split").tolist() == [2, 4, 0]
+    assert one.feature_importance("gain").tolist() == [2, 7, 0]
+    assert ExpectedGrade([one, one]).feature_importance("split").tolist() == [2, 4, 0]
     both = WeightedSum([(1.0, FeatureRanker("z")), (2.0, one)], feature_names=["z", "c", "b", "a"])
-    assert split_importance(both, "split").tolist() == [0, 0, 2, 1]
-    assert used_features(both) == {"z", "a", "b"}
-    assert used_features(ExpectedGrade([one, one])) == {"a", "b"}
-    assert used_features(WeightedSum([(0.0, FeatureRanker("z")), (1.0, one)])) == {"a", "b"}
+    assert both.feature_importance("split").tolist() == [0, 0, 2, 1]
+    assert both.used_features() == ("z", "b", "a")
+    assert ExpectedGrade([one, one]).used_features() == ("a", "b")
+    assert WeightedSum([(0.0, FeatureRanker("z")), (1.0, one)]).used_features() == ("a", "b")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradrank.errors import MeasureError
-from gradrank.measures import NDCG, parse_measure
+from gradrank.measures import NDCG, as_measures, parse_measure
 from gradrank.measures.grammar import Expression, parse_expression
 
 
@@ -77,7 +77,61 @@ def test_expression_keeps_nested_calls() -> None:
     assert expression.keywords == {"weight": 0.2}
 
 
+def test_names_of_trec_eval_mean_its_convention() -> None:
+    for name, meant in {
+        "ndcg_cut_10": "NDCG(convention=trec_eval)@10",
+        "ndcg_cut.10": "NDCG(convention=trec_eval)@10",
+        "map_cut_100": "MAP(convention=trec_eval)@100",
+        "recip_rank": "MRR(convention=trec_eval)",
+        "P_5": "P(convention=trec_eval)@5",
+        "P.5": "P(convention=trec_eval)@5",
+        "recall_1000": "Recall(convention=trec_eval)@1000",
+        "P_5(rel=2)": "P(convention=trec_eval, rel=2)@5",
+    }.items():
+        assert str(parse_measure(name)) == meant
+        assert str(parse_measure(name, convention="letor4")) == meant
+    graded = parse_measure("Graded(ndcg_cut.3, recip_rank)")
+    assert str(graded) == "Graded(NDCG(convention=trec_eval)@3, MRR(convention=trec_eval))"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ndcg_cut_10@5", "has two cut-offs"),
+        ("ndcg_cut", "did you mean ndcg_cut_K"),
+        ("recip_rnk", "did you mean recip_rank"),
+        ("P_x", "no measure 'P_x'"),
+        ("P_0", "cut-off is 0"),
+        ("Rprec", r"no measure 'Rprec'.*of trec_eval's names ndcg_cut_K, map_cut_K, recip_rank, P_K, recall_K"),
+        ("NDCG(gian=linear)", "no parameter 'gian'; did you mean gain"),
+    ],
+)
+def test_near_misses_are_named(name: str, message: str) -> None:
+    with pytest.raises(MeasureError, match=message):
+        parse_measure(name)
+
+
+def test_a_convention_holds_for_measures_that_name_none() -> None:
+    assert parse_measure("NDCG@5", convention="mslr") == NDCG(5, convention="mslr")
+    assert parse_measure("ndcg", convention="trec_eval") == NDCG(convention="trec_eval")
+    assert parse_measure("NDCG(convention=letor4)@5", convention="mslr") == NDCG(5, convention="letor4")
+    with pytest.raises(MeasureError, match="the convention mslr does not define ERR"):
+        parse_measure("ERR", convention="mslr")
+    with pytest.raises(MeasureError, match="there is no convention 'lucene'"):
+        parse_measure("NDCG", convention="lucene")
+
+
+def test_one_or_several_measures_or_names() -> None:
+    assert as_measures("NDCG@10") == as_measures(NDCG(10)) == as_measures([NDCG(10), "ndcg@10"]) == (NDCG(10),)
+    assert as_measures(parse_measure("Graded(NDCG@3, MAP)")) == (NDCG(3), parse_measure("MAP"))
+    assert as_measures([]) == ()
+
+
 def test_spellings_mean_the_same() -> None:
+    # As ir_measures and ranx spell them.
+    assert parse_measure("nDCG@10") == parse_measure("ndcg@10") == NDCG(10)
+    assert parse_measure("RR@10") == parse_measure("mrr@10") == parse_measure("MRR@10")
+    assert parse_measure("R@100") == parse_measure("recall@100") == parse_measure("Recall@100")
     assert parse_measure(" ndcg( ties = average ) @ 10 ") == NDCG(10)
     assert NDCG() @ 10 == NDCG(10)
     assert parse_measure("AP") == parse_measure("MAP")

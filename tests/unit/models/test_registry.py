@@ -80,6 +80,31 @@ def test_saving_and_loading_is_exact(tmp_path, kind):
     assert [item.name for item in tmp_path.iterdir() if item.name.startswith(".")] == []
 
 
+@pytest.mark.parametrize("kind", RANKERS)
+def test_used_features_are_those_that_change_a_score(kind):
+    ranker = rankers()[kind]
+    X, _ = small_data()
+    before = ranker.predict(X)
+    changed = []
+    for number, name in enumerate(NAMES):
+        # Each value of the feature in the place of every other: one that is used matters somewhere.
+        trials = [np.roll(X[:, number], shift) for shift in range(len(X))]
+        trial = np.concatenate([np.column_stack([*X[:, :number].T, other, *X[:, number + 1 :].T]) for other in trials])
+        if (ranker.predict(trial) != np.tile(before, len(X))).any():
+            changed.append(name)
+    # Rounding hides what the linear ranker's weight of 1e-300 does to a score.
+    hidden = {"prix d'été"} if kind in ("linear", "weighted_sum") else set()
+    assert set(changed) <= set(ranker.used_features()) <= {*changed, *hidden}
+
+
+def test_features_without_weight_are_not_used():
+    assert LinearRanker([0.0, 1.0], feature_names=["a", "b"]).used_features() == ("b",)
+    layers = [([[0.0, 1.0, 1.0]], [0.0]), ([[1.0]], [0.0])]
+    net = NetRanker(layers, scaling=Scaling(np.zeros(3), np.array([1.0, 0.0, 1.0])), feature_names=NAMES)
+    assert net.used_features() == ("clicks",)
+    assert TreeEnsemble([Tree.of(leaf_value=[1.0])], ["a"]).used_features() == ()
+
+
 def test_the_file_starts_with_a_readable_manifest(tmp_path):
     path = tmp_path / "model.json"
     rankers()["trees"].save(path)

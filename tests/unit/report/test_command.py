@@ -77,11 +77,11 @@ def test_trec_files(files, monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "there is nothing to report on"),
-        (("--model", "model.json"), "--model is 'model.json', expected NAME=FILE"),
+        ((), "there is no system: give --scores FILE or --model MODEL"),
+        (("--model", "=model.json"), "--model is '=model.json', expected MODEL or NAME=MODEL"),
         (("--model", "a=model.json", "--model", "a=model.json"), "--model names 'a' twice"),
         (("--model", "a=none.json"), "none.json: there is no such file"),
-        (("--scores", "good.txt", "--scores", "good.txt"), "a score file is given twice"),
+        (("--scores", "good.txt", "--scores", "good.txt"), "system 'good.txt' is given twice"),
         (("--scores", "good.txt", "--baseline", "x"), "--baseline is 'x', expected one of good.txt"),
         (("--scores", "good.txt", "--level", "2"), "--level is 2.0, expected a number between 0 and 1"),
     ],

@@ -132,6 +132,7 @@ def test_facts_are_plain_text() -> None:
         ("kind", "TreeEnsemble"),
         ("features", "1"),
         ("trees", "1"),
+        ("leaves", "2"),
         ("objective", "NDCG@10"),
         ("rate", "0.1"),
         ("done", "yes"),

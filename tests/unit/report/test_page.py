@@ -180,7 +180,7 @@ def test_names_are_harmless() -> None:
     held = RankingData.from_arrays(np.zeros((2, 1)), [0, 1], qid=["a", "a"])
     text = render_report(
         evaluation=result,
-        comparison=compare(result, EVIL),
+        comparison=compare(result, baseline=EVIL),
         title=EVIL,
         models={EVIL: model},
         data={EVIL: held},

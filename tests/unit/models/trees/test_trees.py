@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
+from typing import Any
 
 import lightgbm
 import numpy as np
@@ -356,15 +358,80 @@ def test_xgboost_raw_models_estimators_and_refusals():
         TreeEnsemble.from_xgboost({"format": "?"})
 
 
-def test_an_early_stopped_xgboost_estimator_is_cut_to_its_best_iteration():
+def early_stopped(kind: type, **parameters) -> tuple[Any, np.ndarray]:
+    """An estimator that early stopping made wait for an improvement on noise, and the features."""
     X, y = training_matrix(np.random.default_rng(12))
-    noise = np.random.default_rng(13).normal(size=len(y))
-    estimator = xgboost.XGBRegressor(n_estimators=30, n_jobs=1, early_stopping_rounds=3)
-    estimator.fit(X, y, eval_set=[(X, noise)], verbose=False)
-    model = TreeEnsemble.from_xgboost(estimator)
-    assert model.n_trees == estimator.best_iteration + 1 < len(estimator.get_booster().get_dump())
-    # XGBoost sums a few trees' values in float32.
+    grades, groups = (y > np.median(y)).astype(int), np.repeat(np.arange(len(y) // 20), 20)
+    noise = np.random.default_rng(13).integers(0, 2, len(y))
+    if kind is xgboost.XGBRanker:
+        estimator = kind(n_estimators=30, n_jobs=1, early_stopping_rounds=3, **parameters)
+        return estimator.fit(X, grades, qid=groups, eval_set=[(X, noise)], eval_qid=[groups], verbose=False), X
+    estimator = kind(n_estimators=30, n_jobs=1, verbose=-1, **parameters)
+    sizes = np.bincount(groups)
+    stop = lightgbm.early_stopping(3, verbose=False)
+    estimator.fit(X, grades, group=sizes, eval_set=[(X, noise)], eval_group=[sizes], callbacks=[stop])
+    return estimator, X
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"num_parallel_tree": 3, "subsample": 0.5}, {"booster": "dart", "rate_drop": 0.5}],
+    ids=["trees", "forests", "dart"],
+)
+def test_an_early_stopped_xgboost_model_scores_as_its_estimator_in_any_form(tmp_path, parameters):
+    estimator, X = early_stopped(xgboost.XGBRanker, **parameters)
+    booster = estimator.get_booster()
+    kept = estimator.best_iteration + 1
+    assert kept < booster.num_boosted_rounds()
+    expected = estimator.predict(X)
+    whole = booster.predict(xgboost.DMatrix(X))
+    assert np.abs(expected - whole).max() > 0.01
+    forms: dict[str, Any] = {"estimator": estimator, "booster": booster}
+    for name in ("model.json", "model.ubj"):
+        estimator.save_model(tmp_path / name)
+        forms[name] = (tmp_path / name).read_bytes()
+        again = xgboost.Booster()
+        again.load_model(tmp_path / name)
+        forms[f"booster of {name}"] = again
+    for name, form in forms.items():
+        model = TreeEnsemble.from_xgboost(form)
+        assert model.n_trees == kept * parameters.get("num_parallel_tree", 1), name
+        # XGBoost sums a few trees' values in float32.
+        assert np.allclose(model.predict(X), expected, rtol=1e-5, atol=1e-5), name
+        assert (model.training["best"], model.training["grown"]) == (kept, booster.num_boosted_rounds())
+
+
+def test_an_xgboost_file_of_old_that_does_not_tell_its_iterations():
+    estimator, X = early_stopped(xgboost.XGBRanker, num_parallel_tree=2)
+    content = json.loads(bytes(estimator.get_booster().save_raw("json")))
+    del content["learner"]["gradient_booster"]["model"]["iteration_indptr"]
+    model = TreeEnsemble.from_xgboost(content)
+    assert model.n_trees == 2 * (estimator.best_iteration + 1)
     assert np.allclose(model.predict(X), estimator.predict(X), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:The argument 'eval_set'")  # what replaces it is newer than our oldest LightGBM
+def test_an_early_stopped_lightgbm_estimator_scores_alike_in_any_form(tmp_path):
+    estimator, X = early_stopped(lightgbm.LGBMRanker)
+    assert 0 < estimator.best_iteration_ < 30
+    estimator.booster_.save_model(tmp_path / "model.txt")
+    for form in (estimator, estimator.booster_, (tmp_path / "model.txt").read_text()):
+        model = TreeEnsemble.from_lightgbm(form)
+        assert model.n_trees == estimator.best_iteration_
+        assert model.predict(X).tobytes() == estimator.predict(X).tobytes()
+
+
+def test_an_early_stopped_lightgbm_booster_that_still_has_all_trees_is_cut():
+    X, y = training_matrix(np.random.default_rng(12))
+    noise = lightgbm.Dataset(X, np.random.default_rng(13).normal(size=len(y)), free_raw_data=False)
+    booster = lightgbm.train(
+        {"verbose": -1, "num_threads": 1}, lightgbm.Dataset(X, y), 30, [noise],
+        keep_training_booster=True, callbacks=[lightgbm.early_stopping(3, verbose=False)],
+    )  # fmt: skip
+    assert 0 < booster.best_iteration < booster.num_trees()
+    model = TreeEnsemble.from_lightgbm(booster)
+    assert model.n_trees == booster.best_iteration
+    assert model.predict(X).tobytes() == booster.predict(X).tobytes()
 
 
 def test_xgboost_contributions_add_up():

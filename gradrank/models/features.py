@@ -1,0 +1,138 @@
+"""The columns that a model takes, found in whatever holds them: ranking data, frames, arrays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.errors import FeatureMismatch, ModelError
+from gradrank.models.categories import Categories
+
+Matrix = NDArray[np.float32] | NDArray[np.float64]
+
+# Names that tools make up for features that have none: ours and LETOR's, LightGBM's, XGBoost's.
+_MADE_UP_NAME = re.compile(r"(?:f|Column_)\d+")
+
+
+def feature_matrix(X: Any, feature_names: Sequence[str], categories: Categories | None = None) -> Matrix:
+    """The columns that a model needs, as a float32 or float64 matrix.
+
+    Parameters
+    ----------
+    X
+        Ranking data, a pandas or polars frame (both matched by name), or an array with the features in order.
+    feature_names
+        The model's features.
+    categories
+        How the model numbers the values of categorical columns. Frames hold the values; ranking data and arrays
+        hold their numbers.
+
+    >>> feature_matrix(np.zeros((2, 3)), ["a", "b"])
+    Traceback (most recent call last):
+        ...
+    gradrank.errors.FeatureMismatch: X has 3 features, the model expects 2
+    """
+    names = tuple(feature_names)
+    if isinstance(X, RankingData):
+        if categories is not None:
+            categories.check_numbers(names)
+        columns = columns_by_name(X.feature_names, names)
+        return X.X if columns is None else X.X[:, columns]
+    if is_frame(X):
+        return _frame_matrix(X, names, categories)
+    if hasattr(X, "toarray"):
+        raise ModelError("X is a sparse matrix, expected a dense one (X.toarray())")
+    return _checked_matrix(X, len(names))
+
+
+def is_frame(value: Any) -> bool:
+    """Whether a value is a pandas or polars frame."""
+    return hasattr(value, "columns") and hasattr(value, "to_numpy")
+
+
+def is_pandas(frame: Any) -> bool:
+    """Whether a frame is pandas'."""
+    return type(frame).__module__.partition(".")[0] == "pandas"
+
+
+def made_up(names: Sequence[str]) -> bool:
+    """Whether names only number the features, so that they tell nothing.
+
+    >>> made_up(["f1", "f2"]), made_up(["Column_0"]), made_up(["bm25"])
+    (True, True, False)
+    """
+    return all(_MADE_UP_NAME.fullmatch(name) for name in names)
+
+
+def columns_by_name(given: Sequence[str], wanted: Sequence[str]) -> list[int] | None:
+    """Places of the wanted features among the given ones; None = take all columns as they are.
+
+    >>> columns_by_name(["a", "b", "c"], ["c", "a"])
+    [2, 0]
+    """
+    if tuple(given) == tuple(wanted):
+        return None
+    place = _by_spelling({name: index for index, name in enumerate(given)})
+    missing = [name for name in wanted if name not in place]
+    if not missing:
+        return [place[name] for name in wanted]
+    # Numbered features have no names worth trusting: a LETOR file fits a model trained on named columns.
+    if len(given) == len(wanted) and (made_up(given) or made_up(wanted)):
+        return None
+    if len(given) != len(wanted) and made_up(given) and made_up(wanted):
+        raise FeatureMismatch(found=len(given), expected=len(wanted))
+    raise FeatureMismatch(missing=missing)
+
+
+def frame_columns(frame: Any, wanted: Sequence[str]) -> list[Any]:
+    """The frame's own names of the wanted columns."""
+    present = _by_spelling({str(column): column for column in frame.columns})
+    missing = [name for name in wanted if name not in present]
+    if missing:
+        raise FeatureMismatch(missing=missing)
+    return [present[name] for name in wanted]
+
+
+def _by_spelling(places: dict[str, Any]) -> Mapping[str, Any]:
+    """The same, also under LightGBM's spelling of names, where white space has become ``_``."""
+    return {**{"_".join(name.split()): place for name, place in places.items()}, **places}
+
+
+def _frame_matrix(frame: Any, names: tuple[str, ...], categories: Categories | None) -> Matrix:
+    chosen = frame[frame_columns(frame, names)]
+    codes = {} if categories is None else categories.codes(chosen, names)
+    if is_pandas(frame):
+        if codes:
+            chosen = chosen.copy(deep=False)
+        for place, column in codes.items():
+            chosen[chosen.columns[place]] = column
+        bad = [str(name) for name, dtype in chosen.dtypes.items() if dtype.kind not in "biuf"]
+        if bad:
+            raise ModelError(f"column {bad[0]!r} is not numeric, expected numbers")
+        # A type is named because pandas gives its own nullable numbers as objects.
+        dtype = np.float32 if all(dtype == np.float32 for dtype in chosen.dtypes) else np.float64
+        return _checked_matrix(chosen.to_numpy(dtype=dtype, na_value=np.nan), len(names))
+    if codes:
+        columns = [
+            chosen[name].to_numpy() if place not in codes else codes[place] for place, name in enumerate(chosen.columns)
+        ]
+        return _checked_matrix(np.column_stack(columns), len(names))
+    return _checked_matrix(chosen.to_numpy(), len(names))
+
+
+def _checked_matrix(X: Any, n_features: int) -> Matrix:
+    matrix = np.asarray(X)
+    if matrix.ndim != 2:
+        raise ModelError(f"X has {matrix.ndim} dimensions, expected 2 (documents × features)")
+    if matrix.shape[1] != n_features:
+        raise FeatureMismatch(found=matrix.shape[1], expected=n_features)
+    if matrix.dtype in (np.float32, np.float64):
+        return matrix
+    if matrix.dtype.kind not in "biuf":
+        raise ModelError(f"X holds values of type {matrix.dtype}, expected numbers")
+    return matrix.astype(np.float64)
