@@ -60,9 +60,7 @@ def test_a_redeclared_parameter_keeps_what_is_not_said_anew() -> None:
         ("target", [None, "anything", 3], [], ""),
     ],
 )
-def test_values_are_checked_against_the_range(
-    name: str, allowed: list[Any], refused: list[Any], expected: str
-) -> None:
+def test_values_are_checked_against_the_range(name: str, allowed: list[Any], refused: list[Any], expected: str) -> None:
     declared = Derived.declared[name]
     for value in allowed:
         declared.check(value)
