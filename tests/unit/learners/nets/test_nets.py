@@ -205,7 +205,7 @@ def test_validation_chooses_the_rate() -> None:
 # ---------------------------------------------------------------- the paper's schedule
 def test_the_papers_schedule() -> None:
     chosen = LambdaRank(optimizer="donmez")._chosen()
-    assert chosen["epochs"], chosen["restart"] == (700, 50)
+    assert (chosen["epochs"], chosen["restart"]) == (700, 50)
     assert chosen["learning_rates"] == "1e-07,1e-06,1e-05,0.0001,0.001"
     model = fitted(optimizer="donmez", learning_rate=0.3, epochs=40, batch_size=1)
     train, rates = curve(model, "train"), np.array(model.ranker_.training["rates"])
