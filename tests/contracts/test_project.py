@@ -45,8 +45,12 @@ def test_the_tour_of_the_readme_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_imports_of_the_pages_exist(page: Path) -> None:
     for text in _PYTHON.findall(page.read_text()):
-        imports = [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
-        exec(compile(ast.Module(imports, []), str(page), "exec"), {})
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names: dict[str, object] = {}
+                exec(compile(ast.Module([node], []), str(page), "exec"), names)
+                wanted = {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+                assert wanted <= set(names), ast.unparse(node)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
