@@ -1,12 +1,26 @@
 # Every target first makes the environment it needs in .venv: a fresh clone needs Python 3.11 or later and nothing else.
 PYTHON ?= python3
+# The oldest versions of the dependencies are older than Python 3.12.
+OLDEST_PYTHON ?= python3.11
+# Exact versions of all dependencies; "make test CONSTRAINTS=" takes the newest that there are.
+CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+OLDEST := .venv-oldest/bin
+PIP = -m pip install --quiet --disable-pip-version-check
+INSTALL = $(BIN)/python $(PIP) $(addprefix -c ,$(CONSTRAINTS))
+PYTEST := pytest -n 2 --dist worksteal
+# Tests of kernels on little data, for runs that are slow: kernels as plain Python (which warns where machine code
+# overflows in silence), and kernels that check every index.
+KERNELS := tests/unit/measures tests/unit/objectives tests/unit/test_ranking.py tests/unit/models tests/unit/data/formats \
+  tests/unit/learners/linear/test_svm_risks.py tests/unit/learners/boosting tests/unit/learners/trees/test_rounding.py \
+  tests/unit/optimality/test_rerank.py tests/unit/optimality/test_terrain.py tests/unit/combine/test_optimal.py \
+  tests/contracts/test_measures.py tests/contracts/test_objectives.py tests/contracts/test_rankers.py
+PLAIN := -W ignore::RuntimeWarning -k "not threads and not long and not large"
 
 # Threads of LightGBM that wait must sleep, not spin: on cores that others use too, spinning costs many times the work.
-demo test: export OMP_WAIT_POLICY := passive
+demo test test-oldest test-kernels coverage: export OMP_WAIT_POLICY := passive
 
-.PHONY: help demo test lint bench docs browser clean clean-cache
+.PHONY: help demo test test-oldest test-kernels coverage lint bench docs constraints browser clean clean-cache
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,7 +29,19 @@ demo: .venv/.run ## train, compare and report on made-up data
 	$(BIN)/python examples/demo.py
 
 test: lint browser ## everything a change must pass
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/$(PYTEST)
+
+test-oldest: .venv-oldest/.test browser ## all tests with the oldest dependencies that are allowed
+	$(OLDEST)/$(PYTEST)
+
+test-kernels: .venv/.dev ## kernels as plain Python, then compiled with checks of every index
+	NUMBA_DISABLE_JIT=1 $(BIN)/$(PYTEST) $(PLAIN) $(KERNELS)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba-checked $(BIN)/$(PYTEST) $(KERNELS)
+
+coverage: .venv/.dev browser ## which lines the tests run; kernels count where they run as plain Python
+	rm -f .coverage .coverage.*
+	$(BIN)/$(PYTEST) --cov --cov-report=
+	NUMBA_DISABLE_JIT=1 $(BIN)/$(PYTEST) $(PLAIN) --cov --cov-append --cov-report=term --cov-report=html $(KERNELS)
 
 lint: .venv/.dev ## style, types and import layers
 	$(BIN)/ruff check
@@ -25,7 +51,7 @@ lint: .venv/.dev ## style, types and import layers
 	$(BIN)/lint-imports
 
 browser: # for the tests of the report; without one they are skipped
-	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
+	@{ command -v chromium || command -v google-chrome; } >/dev/null && command -v chromedriver >/dev/null \
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	     && apt-get update -qq && apt-get install -y -qq chromium chromium-driver >/dev/null; } \
 	|| echo "chromium and chromedriver are missing: tests in a browser are skipped"
@@ -33,11 +59,16 @@ browser: # for the tests of the report; without one they are skipped
 bench: .venv/.dev ## speed beside that of other tools
 	set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
+constraints: | .venv/bin/python ## take the newest versions of all dependencies into constraints.txt
+	$(BIN)/python .ci/constraints.py > constraints.new
+	mv constraints.new constraints.txt
+
 docs: .venv/.dev ## build the site into site/
 	$(BIN)/mkdocs build --strict --quiet
 
 clean: clean-cache ## remove everything that can be made again
-	rm -rf .venv build dist site demo *.egg-info .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-oldest build dist site demo htmlcov *.egg-info .coverage .coverage.* .hypothesis .pytest_cache \
+	  .mypy_cache .ruff_cache .import_linter_cache .numba-checked constraints.new
 
 clean-cache: ## forget compiled kernels
 	find gradrank \( -name '*.nbi' -o -name '*.nbc' \) -delete
@@ -46,11 +77,17 @@ clean-cache: ## forget compiled kernels
 	$(PYTHON) -m venv .venv
 
 # What running needs; quick, for the demo.
-.venv/.run: pyproject.toml constraints.txt | .venv/bin/python
+.venv/.run: pyproject.toml $(CONSTRAINTS) | .venv/bin/python
 	$(INSTALL) -e '.[report]'
 	touch $@
 
 # What developing needs.
-.venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
+.venv/.dev: pyproject.toml $(CONSTRAINTS) | .venv/bin/python
 	$(INSTALL) -e '.[dev]'
 	touch $@ .venv/.run
+
+# What the tests need, as old as pyproject.toml allows.
+.venv-oldest/.test: pyproject.toml constraints-oldest.txt
+	$(OLDEST_PYTHON) -m venv .venv-oldest
+	$(OLDEST)/python $(PIP) -c constraints-oldest.txt -e '.[test]'
+	touch $@

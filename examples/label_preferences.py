@@ -16,9 +16,10 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from gradrank.labeling.project.desk import Answer, Desk, Vote
+
 from gradrank.labeling.judgments import Verdict
 from gradrank.labeling.project.assignment import assign
-from gradrank.labeling.project.desk import Answer, Desk, Vote
 from gradrank.labeling.project.exporting import export_topk
 from gradrank.labeling.project.importing import import_files
 from gradrank.labeling.project.store import create_project

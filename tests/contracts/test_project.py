@@ -8,10 +8,14 @@ import re
 import subprocess
 import sys
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
 import typer
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 import gradrank
 from gradrank.cli.main import app
@@ -45,8 +49,12 @@ def test_the_tour_of_the_readme_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_imports_of_the_pages_exist(page: Path) -> None:
     for text in _PYTHON.findall(page.read_text()):
-        imports = [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
-        exec(compile(ast.Module(imports, []), str(page), "exec"), {})
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names: dict[str, object] = {}
+                exec(compile(ast.Module([node], []), str(page), "exec"), names)
+                wanted = {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+                assert wanted <= set(names), ast.unparse(node)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -66,7 +74,9 @@ def test_commands_of_the_pages_exist(page: Path) -> None:
             assert used <= known, line
 
 
-@pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *PAGES], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_files_that_the_pages_link_to_exist(page: Path) -> None:
     # Pages of the site that are made when it is built; the strict build checks links to them.
     made = ("getting-started.md", "reference/")
@@ -88,16 +98,59 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert f"## [{gradrank.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
 
 
-def test_constraints_hold_every_dependency() -> None:
+def requirements() -> dict[str, SpecifierSet]:
+    """What the project asks for, extras included, each once."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [
-        *project["dependencies"],
-        *(item for items in project["optional-dependencies"].values() for item in items),
-    ]
-    names = {re.match(r"[\w-]+", item)[0].lower() for item in wanted} - {"gradrank"}
-    lines = (ROOT / "constraints.txt").read_text().split()
+    lines = [*project["dependencies"], *chain.from_iterable(project["optional-dependencies"].values())]
+    found: dict[str, SpecifierSet] = {}
+    for requirement in map(Requirement, lines):
+        if requirement.name != "gradrank":
+            assert found.setdefault(requirement.name, requirement.specifier) == requirement.specifier
+    return found
+
+
+def pinned(name: str) -> dict[str, Version]:
+    """Versions of a file of constraints."""
+    lines = [line for line in (ROOT / name).read_text().splitlines() if not line.startswith("#")]
     assert all(re.fullmatch(r"[a-z0-9.-]+==[\w.]+", line) for line in lines)
-    assert names <= {line.partition("==")[0] for line in lines}
+    return {line.partition("==")[0]: Version(line.partition("==")[2]) for line in lines}
+
+
+def test_constraints_hold_every_dependency() -> None:
+    versions = pinned("constraints.txt")
+    for name, allowed in requirements().items():
+        assert versions[name.lower()] in allowed, name
+
+
+def test_the_oldest_constraints_are_the_lower_bounds() -> None:
+    versions = pinned("constraints-oldest.txt")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    developers = {Requirement(line).name for line in (*extras["docs"], *extras["dev"])}
+    for name, allowed in requirements().items():
+        lower = [Version(part.version) for part in allowed if part.operator == ">="]
+        if name == "torch":  # tested in one version only
+            assert versions[name] == pinned("constraints.txt")[name]
+        elif name not in developers:
+            assert [versions[name]] == lower, name
+
+
+def test_what_users_install_is_bounded_above() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    lines = [*project["dependencies"], *(line for name in ("all", "peers") for line in extras[name])]
+    lines += [line for name in ("parquet", "frames", "report", "nets", "labeling") for line in extras[name]]
+    for requirement in map(Requirement, lines):
+        if requirement.name != "gradrank":
+            assert {part.operator for part in requirement.specifier} == {">=", "<"}, requirement
+
+
+def test_hosted_checks_call_targets_that_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    called = re.findall(
+        r"run: make ([a-z -]+?)(?: [A-Z_]+=.*)?$", (ROOT / ".github/workflows/ci.yml").read_text(), re.MULTILINE
+    )
+    assert {"lint", "test", "test-oldest", "docs"} <= set(called) <= targets
 
 
 def test_no_file_of_the_package_knows_a_machine() -> None:

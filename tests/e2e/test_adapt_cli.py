@@ -6,19 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from gradrank.cli.main import app
 from gradrank.data.artificial import make_data
 from gradrank.data.formats.registry import write_data
 from gradrank.models.linear import LinearRanker
 from gradrank.models.registry import load_ranker
+from tests.support.commands import run
 
 FAST = ("--folds", 3, "--trees", 5, "--min-docs", 3)
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(autouse=True)

@@ -6,23 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from gradrank.cli.main import app
 from gradrank.objectives import CONSTRUCTIONS
+from tests.support.commands import make_files, run
 
 QUICK = ("--parameter", "n_estimators=3", "--parameter", "min_child_samples=5", "--threads", 1)
 
 
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("made") / "d"
-    assert run("make-data", folder, "--queries", 40, "--docs", 10, "--features", 5, "--seed", 5).exit_code == 0
-    return folder
+    return make_files(tmp_path_factory.mktemp("made") / "d", queries=40, docs=10, features=5)
 
 
 def test_all_constructions_are_compared_with_the_reference(made) -> None:

@@ -10,14 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from gradrank.cli.main import app
 from gradrank.data.formats.registry import read_data
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+from tests.support.commands import run
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from scipy import stats
-from typer.testing import CliRunner
 
-from gradrank.cli.main import app
+from tests.support.commands import run
 
 # Query a: relevant second; query b: relevant first and second, in rows that are not consecutive.
 LETOR = "0 qid:a 1:1\n1 qid:a 1:2\n1 qid:b 1:1\n0 qid:b 1:2\n2 qid:b 1:3\n"
@@ -19,10 +18,6 @@ SCATTERED = "1 qid:b 1:1\n0 qid:a 1:1\n0 qid:b 1:2\n1 qid:a 1:2\n2 qid:b 1:3\n"
 GOOD = [1, 2, 2, 1, 3]  # RR 1, 1
 BAD = [2, 1, 1, 3, 2]  # RR 1/2, 1/2; AP 1/2, (1/2 + 2/3)/2
 BAD_SCATTERED = [1, 2, 3, 1, 2]
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def column(path: Path, values) -> Path:

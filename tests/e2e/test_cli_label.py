@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import socket
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +18,12 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.labeling.judgments import Verdict
 from gradrank.labeling.project.judging import Desk, Vote
 from gradrank.labeling.project.store import Store
+from tests.support import commands
 
 QUERIES, DOCUMENTS = 6, 8
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["label", *map(str, arguments)])
+run = partial(commands.run, "label")
 
 
 def good(*arguments: object) -> Result:

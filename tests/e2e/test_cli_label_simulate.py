@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from gradrank.cli.main import app
+from tests.support import commands
 
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, ["label", "simulate", *map(str, arguments)])
+run = partial(commands.run, "label", "simulate")
 
 
 @pytest.mark.parametrize("name", ["heap", "heap-infer", "tournament", "insertion"])

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 from gradrank.cli.main import app
 from gradrank.data.formats.registry import read_data
@@ -20,13 +16,10 @@ from gradrank.learners.algorithms import ALGORITHMS
 from gradrank.models.linear import LinearRanker
 from gradrank.models.nets.net import NetRanker
 from gradrank.models.registry import load_ranker
+from tests.support.commands import enter, error_of, kill_at, make_files, run
+from tests.support.model_files import content
 
-COMMAND = "from gradrank.cli.main import run; run()"
 QUICK = ("--epochs", 4, "--batch", 8, "--threads", 1)
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def train(algorithm: str, *arguments: object, output: str = "model.json"):
@@ -35,34 +28,12 @@ def train(algorithm: str, *arguments: object, output: str = "model.json"):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    arguments = ("make-data", folder / "d", "--queries", 40, "--docs", 12, "--features", 6, "--seed", 5)
-    assert run(*arguments).exit_code == 0
-    return folder / "d"
+    return make_files(tmp_path_factory.mktemp("made") / "d", queries=40)
 
 
 @pytest.fixture(autouse=True)
 def folder(made, tmp_path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "d").symlink_to(made)
-    return tmp_path
-
-
-def without_times(value):
-    if isinstance(value, dict):
-        return {key: without_times(item) for key, item in value.items() if key != "seconds"}
-    return [without_times(item) for item in value] if isinstance(value, list) else value
-
-
-def content(path: str):
-    return without_times(json.loads(Path(path).read_text()))
-
-
-def error_of(result) -> str:
-    assert result.exit_code == 2, result.output
-    assert result.stderr.startswith("gradrank: error: ")
-    assert result.stderr.count("\n") == 1
-    return result.stderr.removeprefix("gradrank: error: ").rstrip("\n")
+    return enter(tmp_path, made, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -160,13 +131,7 @@ def test_a_killed_run_goes_on_to_the_same_model() -> None:
     assert run(*arguments).exit_code == 0
     whole = content("model.json")
     Path("model.json").unlink()
-    suicide = (
-        "import os, signal\nfrom gradrank.learners.base import progress\n"
-        "def die(self, step):\n    if step.number == 8: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "progress.Progress.__call__ = die\n"
-    )
-    killed = subprocess.run([sys.executable, "-c", suicide + COMMAND, *arguments], check=False, timeout=300)
-    assert killed.returncode == -signal.SIGKILL
+    kill_at(8, *arguments)
     assert not Path("model.json").exists()
     again = run(*arguments)
     assert again.exit_code == 0, again.stderr

@@ -12,12 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gradrank.cli.main import app
-
-COMMAND = [sys.executable, "-c", "from gradrank.cli.main import run; run()"]
-
-
-def process(*arguments: str, **more) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=120, **more)
+from tests.support.commands import PROGRAM, process
 
 
 @pytest.fixture
@@ -74,7 +69,7 @@ def test_a_closed_pipe_is_quiet(data, form) -> None:
     os.close(reading)
     try:
         result = subprocess.run(
-            [*COMMAND, "evaluate", "data.txt", "--scores", "scores.txt", "--format", form, "--quiet"],
+            [*PROGRAM, "evaluate", "data.txt", "--scores", "scores.txt", "--format", form, "--quiet"],
             stdout=writing,
             stderr=subprocess.PIPE,
             cwd=data,

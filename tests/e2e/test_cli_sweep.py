@@ -6,35 +6,22 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from gradrank.cli.main import app
 from gradrank.models.registry import load_ranker
-
-COMMAND = "from gradrank.cli.main import run; run()"
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+from tests.support.commands import PROGRAM, enter, error_of, make_files, run
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    arguments = ("make-data", folder / "d", "--queries", 60, "--docs", 12, "--features", 6, "--clicks", "--seed", 5)
-    assert run(*arguments).exit_code == 0
-    return folder / "d"
+    return make_files(tmp_path_factory.mktemp("made") / "d", "--clicks")
 
 
 @pytest.fixture(autouse=True)
 def folder(made, tmp_path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "d").symlink_to(made)
-    return tmp_path
+    return enter(tmp_path, made, monkeypatch)
 
 
 FILES = ("--train", "d/train.txt", "--label", "clicks=d/train.clicks.txt",
@@ -45,13 +32,6 @@ QUICK = ("--trees", 10, "--min-docs", 5, "--threads", 1, "-m", "NDCG@3", "-m", "
 
 def sweep(*arguments: object):
     return run("sweep", *FILES, *QUICK, *arguments, "-o", "model.json")
-
-
-def error_of(result) -> str:
-    assert result.exit_code == 2, result.output
-    assert result.stderr.startswith("gradrank: error: ")
-    assert result.stderr.count("\n") == 1
-    return result.stderr.removeprefix("gradrank: error: ").rstrip("\n")
 
 
 # ---------------------------------------------------------------- sweep
@@ -108,7 +88,7 @@ def test_a_choice_on_few_queries_is_noted() -> None:
 def test_a_killed_sweep_goes_on() -> None:
     words = ["sweep", *map(str, (*FILES, *QUICK, "--weights", "0.2,0.4")), "-o", "m.json"]
     process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, *words], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+        [*PROGRAM, *words], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
         env={**os.environ, "OMP_WAIT_POLICY": "passive"},
     )  # fmt: skip
     assert process.stderr is not None

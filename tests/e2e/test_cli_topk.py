@@ -7,24 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from gradrank.cli.main import app
 from gradrank.data.formats.registry import read_data
 from gradrank.data.topk import is_top_k
 from gradrank.models.registry import load_ranker
+from tests.support.commands import make_files, run
 
 QUICK = ("--threads", 1, "--quiet")
-
-
-def run(*arguments: object):  # type: ignore[no-untyped-def]
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    assert run("make-data", "d", "--queries", 30, "--docs", 12, "--features", 4, "--seed", 5).exit_code == 0
+    make_files(tmp_path / "d", queries=30, features=4)
     return tmp_path
 
 

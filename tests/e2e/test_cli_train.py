@@ -14,21 +14,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from gradrank.cli.interruption import Interruption
-from gradrank.cli.main import app
 from gradrank.data.formats.registry import read_data
 from gradrank.learners import LambdaMART, Step
 from gradrank.learners.base.progress import Progress
 from gradrank.models.registry import load_ranker
+from tests.support.commands import PROGRAM, enter, error_of, kill_at, make_files, run
+from tests.support.model_files import content
 
-COMMAND = "from gradrank.cli.main import run; run()"
 QUICK = ("--trees", 12, "--min-docs", 5, "--threads", 1)
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def train(*arguments: object, output: str = "model.json"):
@@ -37,35 +32,12 @@ def train(*arguments: object, output: str = "model.json"):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    arguments = ("make-data", folder / "d", "--queries", 60, "--docs", 12, "--features", 6, "--clicks", "--seed", 5)
-    assert run(*arguments).exit_code == 0
-    return folder / "d"
+    return make_files(tmp_path_factory.mktemp("made") / "d", "--clicks")
 
 
 @pytest.fixture(autouse=True)
 def folder(made, tmp_path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "d").symlink_to(made)
-    return tmp_path
-
-
-def without_times(value):
-    """A model file's content without the seconds that training took."""
-    if isinstance(value, dict):
-        return {key: without_times(item) for key, item in value.items() if key != "seconds"}
-    return [without_times(item) for item in value] if isinstance(value, list) else value
-
-
-def content(path: str | Path):
-    return without_times(json.loads(Path(path).read_text()))
-
-
-def error_of(result) -> str:
-    assert result.exit_code == 2, result.output
-    assert result.stderr.startswith("gradrank: error: ")
-    assert result.stderr.count("\n") == 1
-    return result.stderr.removeprefix("gradrank: error: ").rstrip("\n")
+    return enter(tmp_path, made, monkeypatch)
 
 
 # ---------------------------------------------------------------- the way from data to values
@@ -97,7 +69,8 @@ def test_it_is_what_the_library_trains() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--algorithm", "lambdamart", "--colsample-bytree", 0.6, "--subsample", 0.5, "--seed", 4, "--early-stopping", 5),
+        ("--algorithm", "lambdamart", "--colsample-bytree", 0.6, "--subsample", 0.5, "--seed", 4,
+         "--early-stopping", 5),
         ("--objective", "Lambda(NDCG@5, cost=sigmoid)", "--max-depth", 3, "--lightgbm", "min_gain_to_split=0.01"),
         ("--objective", "MAP", "--step", "gradient", "--split", "mse", "--train-measure", "--test", "d/test.txt"),
         ("--monotone", "f1=1", "--monotone", "f3=-1", "--categorical", "f2", "--bins", 31, "--quantized"),
@@ -240,13 +213,7 @@ def test_a_killed_run_goes_on_to_the_same_model() -> None:
     assert not Path("model.json.checkpoint").exists()
     Path("model.json").write_text("mine")
     # The process kills itself, as kill -9 would, after tree 8: the last whole state is that of tree 5.
-    suicide = (
-        "import os, signal\nfrom gradrank.learners.base import progress\n"
-        "def die(self, step):\n    if step.number == 8: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "progress.Progress.__call__ = die\n"
-    )
-    killed = subprocess.run([sys.executable, "-c", suicide + COMMAND, *arguments], check=False, timeout=120)
-    assert killed.returncode == -signal.SIGKILL
+    kill_at(8, *arguments)
     assert Path("model.json").read_text() == "mine"
     assert len(json.loads(Path("model.json.checkpoint").read_text())["model"]["payload"]["trees"]) == 5
     again = run(*arguments)
@@ -272,9 +239,7 @@ def test_ctrl_c_keeps_the_best_model() -> None:
         "train", "--train", "d/train.txt", "--valid", "d/vali.txt", "--trees", "1000000", "--min-docs", "5",
         "--threads", "1", "--checkpoint", "3", "--format", "json", "-o", "model.json",
     ]  # fmt: skip
-    process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([*PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         while not Path("model.json.checkpoint").exists():
             with pytest.raises(subprocess.TimeoutExpired):

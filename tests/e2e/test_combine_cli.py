@@ -7,21 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from gradrank.cli.main import app
 from gradrank.data import RankingData
 from gradrank.data.artificial import make_data
 from gradrank.data.formats.registry import write_data
 from gradrank.measures import MAP, NDCG
 from gradrank.models.linear import LinearRanker
 from gradrank.models.registry import load_ranker
+from tests.support.commands import run
 
 WEIGHTS = {"a.json": [1, 0, 0.5, 0], "b.json": [0, 1, 0, 0.2], "c.json": [0, 0, 1, -1]}
-
-
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def scores(name: str, data: RankingData) -> np.ndarray:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -23,11 +21,12 @@ from gradrank.labeling.project.judging import Desk, Vote, load_history
 from gradrank.labeling.project.store import Store, create_project
 from gradrank.labeling.strategies import strategy
 from gradrank.labeling.web.app import create_app
+from tests.support.browser import color, contrast, needs_browser, new_browser
+from tests.support.commands import PROGRAM
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="chromium or chromedriver is missing")
+pytestmark = needs_browser
 
-SERVE = [sys.executable, "-c", "from gradrank.cli.main import run; run()", "label", "serve"]
+SERVE = (*PROGRAM, "label", "serve")
 VALUES = {"d1": 1, "d2": 2, "d3": 2, "d4": 4, "d5": 5, "d6": 6}
 TRUTH = (("d6",), ("d5",), ("d4",))
 LISTEN = """
@@ -127,26 +126,9 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Place]]:
         yield make
 
 
-def new_browser() -> Any:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    # Root in a container has no sandbox; the only pages that are opened are ours.
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    for argument in ("--disable-background-networking", "--disable-component-update", "--no-first-run"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-    driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": LISTEN})
-    return driver
-
-
 @pytest.fixture(scope="module")
 def shared_browser() -> Iterator[Any]:
-    driver = new_browser()
+    driver = new_browser(script=LISTEN)
     yield driver
     driver.quit()
 
@@ -380,7 +362,7 @@ def test_another_device_goes_on_where_the_first_stopped(browser: Any, serve: Cal
 
 def test_two_assessors_at_once(browser: Any, serve: Callable[..., Place]) -> None:
     place = serve(assessors=2, overlap=2)
-    other = new_browser()
+    other = new_browser(script=LISTEN)
     try:
         drivers = [browser, other]
         numbers = []
@@ -613,19 +595,3 @@ def test_text_stands_out_in_light_and_dark(browser: Any, serve: Callable[..., Pl
                 )
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-
-
-def color(browser: Any, selector: str, name: str) -> list[float]:
-    text = browser.execute_script(
-        "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]", selector, name
-    )
-    return [float(part) / 255 for part in text[text.index("(") + 1 : -1].split(",")[:3]]
-
-
-def contrast(one: list[float], other: list[float]) -> float:
-    def luminance(rgb: list[float]) -> float:
-        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)

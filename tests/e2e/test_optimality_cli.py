@@ -6,14 +6,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from gradrank.cli.main import app
 from gradrank.data.artificial import make_data
 from gradrank.data.formats.registry import read_data, write_data
 from gradrank.measures import NDCG, parse_measure
@@ -21,12 +19,12 @@ from gradrank.models.linear import LinearRanker
 from gradrank.models.nets.net import NetRanker
 from gradrank.models.registry import load_ranker
 from gradrank.models.trees.ensemble import TreeEnsemble
+from tests.support import commands
 
 QUICK = ("--epsilon", "0.05", "--delta", "0.05")
 
 
-def run(*arguments: object):
-    return CliRunner().invoke(app, ["optimality", *map(str, arguments)])
+run = partial(commands.run, "optimality")
 
 
 @pytest.fixture
@@ -155,10 +153,9 @@ def test_weights_of_0(files) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
 def test_ctrl_c_tells_what_is_known(files) -> None:
     # Half a million directions: the test can only end by the signal, sent once some are done.
-    script = "from gradrank.cli.main import run; run()"
     arguments = ["optimality", "linear.json", "train.txt", "--format", "json", "--epsilon", "0.00001"]
     process = subprocess.Popen(
-        [sys.executable, "-c", script, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*commands.PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
     try:

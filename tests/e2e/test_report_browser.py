@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ from gradrank.evaluation import compare, evaluate
 from gradrank.measures import parse_measure
 from gradrank.models.trees.ensemble import Tree, TreeEnsemble
 from gradrank.report import write_report
+from tests.support.browser import color, contrast, needs_browser, new_browser
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="chromium or chromedriver is missing")
+pytestmark = needs_browser
 
 LONG_NAME = "runs/" + "a-very-long-file-name-without-any-space_" * 3 + ".txt"
 
@@ -55,18 +54,7 @@ def report(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    # Root in a container has no sandbox; the only page that is opened is ours.
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    for argument in ("--disable-background-networking", "--disable-component-update", "--no-first-run"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    driver = new_browser(logs=("browser", "performance"))
     yield driver
     driver.quit()
 
@@ -146,19 +134,3 @@ def test_text_stands_out_in_light_and_dark(browser, report) -> None:
         for selector in ("body", "caption", ".better", ".worse", ".equal", "a"):
             assert contrast(color(browser, selector, "color"), page) >= 4.5, (scheme, selector)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-
-
-def color(browser: Any, selector: str, name: str) -> list[float]:
-    text = browser.execute_script(
-        "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]", selector, name
-    )
-    return [float(part) / 255 for part in text[text.index("(") + 1 : -1].split(",")[:3]]
-
-
-def contrast(one: list[float], other: list[float]) -> float:
-    def luminance(rgb: list[float]) -> float:
-        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -140,8 +141,10 @@ def _write_folder(blocks: Iterable[RankingData], folder: Path, path: Path) -> No
         if first is None:
             raise DataError("there are no documents to write", path=path)
     finally:
-        for file in files.values():
-            file.close()
+        # On a full disk closing fails, too; the other files must be closed all the same.
+        with ExitStack() as closing:
+            for file in files.values():
+                closing.callback(file.close)
     manifest = {
         "format": FORMAT,
         "version": VERSION,

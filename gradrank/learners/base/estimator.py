@@ -20,7 +20,8 @@ from gradrank.learners.base.loop import Callback, Record
 from gradrank.learners.base.parameters import check_parameters, fitted
 from gradrank.learners.base.progress import Progress
 from gradrank.measures import NDCG, AnyMeasure, Graded, Measure, parse_measure
-from gradrank.models.ranker import Ranker, feature_matrix
+from gradrank.models.features import feature_matrix
+from gradrank.models.ranker import Ranker
 from gradrank.objectives import Objective
 
 QID_COLUMN = "qid"

@@ -17,8 +17,9 @@ from gradrank.combine.path import Lines, mean_path
 from gradrank.combine.walk import sort_crossings
 from gradrank.data import RankingData
 from gradrank.errors import DataError, MeasureError
-from gradrank.measures import CNDCG, ERR, MAP, MRR, NDCG, REGISTRY, Graded, Measure, parse_measure
+from gradrank.measures import CNDCG, ERR, MAP, MRR, NDCG, REGISTRY, Graded, Measure
 from gradrank.measures.base import SwapKernels
+from tests.support.measures import measure
 
 NAMES = [
     "NDCG@3", "NDCG", "NDCG(convention=letor4)@3", "DCG(gain=[1, 0, 5, 6, 7])@2", "MeanNDCG", "MAP", "MAP@3",
@@ -29,12 +30,6 @@ NAMES = [
 OTHER_TIES = ["NDCG(ties=file)@3", "MAP(ties=pessimistic)", "ERR(ties=optimistic)", "Bpref(ties=docid)",
               "KendallTau(ties=file)", "NDCG(convention=trec_eval)@3", "MRR(ties=optimistic)"]  # fmt: skip
 RANGES = [("convex", 0, 1), ("additive", 0, 3), ("additive", -2, 2), ("additive", Fraction(1, 10), 100)]
-
-
-def measure(name: str) -> Measure:
-    made = parse_measure(name)
-    assert isinstance(made, Measure)
-    return made
 
 
 def data_of(labels: list[float | None], sizes: list[int]) -> RankingData:

@@ -1,11 +1,10 @@
-"""Every kind of ranker comes back from its file exactly; damaged files are named, never half read."""
+"""Files of models, ours and those of others: read as they were written; damaged ones are named, never half read."""
 
 from __future__ import annotations
 
 import json
 import math
 
-import lightgbm
 import numpy as np
 import pytest
 import xgboost
@@ -14,76 +13,18 @@ from hypothesis import strategies as st
 
 from gradrank.errors import ModelError
 from gradrank.models import registry as saved
-from gradrank.models.feature import FeatureRanker
 from gradrank.models.linear import LinearRanker
 from gradrank.models.nets.net import NetRanker
 from gradrank.models.nets.scaling import Scaling
-from gradrank.models.registry import RANKERS, load_ranker, ranker_from_dict
+from gradrank.models.registry import load_ranker, ranker_from_dict
 from gradrank.models.trees.ensemble import Tree, TreeEnsemble
-from gradrank.models.trees.expected_grade import ExpectedGrade
-from gradrank.models.weighted_sum import WeightedSum
-
-NAMES = ["bm25", "prix d'été", "clicks"]
+from tests.support.rankers import NAMES, example_rankers, feature_rows, trained_booster
 
 
-def small_data() -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3))
-    X[:, 2] = rng.integers(0, 40, 200)
-    X[rng.random(X.shape) < 0.1] = np.nan
-    return X, np.nan_to_num(X[:, 0]) + (X[:, 2] % 3 == 0)
-
-
-def trained_trees(**parameters) -> lightgbm.Booster:
-    X, y = small_data()
-    parameters = {"verbose": -1, "num_threads": 1, "min_data_per_group": 5, "num_leaves": 9} | parameters
-    return lightgbm.train(parameters, lightgbm.Dataset(X, y, categorical_feature=[2]), 5)
-
-
-def rankers() -> dict[str, object]:
-    facts = {"objective": "LambdaMART(NDCG@10)", "curve": [0.1, np.float64(1 / 3)], "versions": {"numpy": "2"}}
-    trees = TreeEnsemble(TreeEnsemble.from_lightgbm(trained_trees()).trees, NAMES, base_score=1 / 3, training=facts)
-    linear = LinearRanker([0.1, -1e-300, 3.0], 1 / 3, mean=[1, 2, 3], scale=[0.1, 2, 3], feature_names=NAMES)
-    scaling = Scaling(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.0, 3.0]))
-    layers = [([[0.1, 1 / 3, -2.0], [1e-30, 2.0, 3.0]], [0.5, -0.1]), ([[1.0, -1 / 7]], [0.0])]
-    feature = FeatureRanker("clicks", -1, missing=-7.5, feature_names=NAMES)
-    return {
-        "trees": trees,
-        "linear": linear,
-        "feature": feature,
-        "weighted_sum": WeightedSum([(0.1, trees), (1.0, linear), (-2.0, FeatureRanker("bm25"))], feature_names=NAMES),
-        "net": NetRanker(layers, scaling=scaling, feature_names=NAMES, training=facts),
-        "expected_grade": ExpectedGrade([trees, trees.truncate(2), trees.truncate(1)], [0.0, 0.5, 4.0]),
-    }
-
-
-def test_every_registered_kind_is_tried_here():
-    made = rankers()
-    assert set(made) == set(RANKERS)
-    assert all(ranker.kind == kind for kind, ranker in made.items())
-
-
-@pytest.mark.parametrize("kind", RANKERS)
-def test_saving_and_loading_is_exact(tmp_path, kind):
-    ranker = rankers()[kind]
-    X, _ = small_data()
-    path = tmp_path / "modèle.json"
-    ranker.save(path)
-    loaded = load_ranker(path)
-    assert type(loaded) is type(ranker)
-    assert loaded.feature_names == tuple(NAMES)
-    assert loaded.predict(X).tobytes() == ranker.predict(X).tobytes()
-    assert loaded.to_dict() == ranker.to_dict()
-    again = tmp_path / "again.json"
-    loaded.save(again)
-    assert again.read_bytes() == path.read_bytes()
-    assert [item.name for item in tmp_path.iterdir() if item.name.startswith(".")] == []
-
-
-@pytest.mark.parametrize("kind", RANKERS)
+@pytest.mark.parametrize("kind", saved.RANKERS)
 def test_used_features_are_those_that_change_a_score(kind):
-    ranker = rankers()[kind]
-    X, _ = small_data()
+    ranker = example_rankers()[kind]
+    X, _ = feature_rows(60)
     before = ranker.predict(X)
     changed = []
     for number, name in enumerate(NAMES):
@@ -107,7 +48,7 @@ def test_features_without_weight_are_not_used():
 
 def test_the_file_starts_with_a_readable_manifest(tmp_path):
     path = tmp_path / "model.json"
-    rankers()["trees"].save(path)
+    example_rankers()["trees"].save(path)
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[:4] == ["{", '"format": "gradrank-model",', '"version": 1,', '"kind": "trees",']
     assert "prix d'été" in lines[4]
@@ -138,20 +79,9 @@ def test_training_facts_may_hold_any_number(tmp_path):
     assert load_ranker(tmp_path / "m.json").training == {"curve": ["nan", "inf"], "seed": 3}
 
 
-@pytest.mark.parametrize("kind", RANKERS)
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 0.99])
-def test_a_file_cut_off_is_refused_by_name(tmp_path, kind, share):
-    path = tmp_path / "cut.json"
-    rankers()[kind].save(path)
-    content = path.read_bytes()
-    path.write_bytes(content[: int(len(content) * share)])
-    with pytest.raises(ModelError, match=r"cut\.json: "):
-        load_ranker(path)
-
-
 def test_native_files_of_lightgbm_and_xgboost_are_recognized(tmp_path):
-    X, y = small_data()
-    booster = trained_trees()
+    X, y = feature_rows()
+    booster = trained_booster()
     booster.save_model(tmp_path / "lightgbm.txt")
     assert load_ranker(tmp_path / "lightgbm.txt").predict(X).tobytes() == booster.predict(X).tobytes()
     windows = (tmp_path / "lightgbm.txt").read_bytes().replace(b"\n", b"\r\n")
@@ -170,7 +100,7 @@ def test_native_files_of_lightgbm_and_xgboost_are_recognized(tmp_path):
 
 
 def test_a_lightgbm_file_with_damaged_trees_is_refused(tmp_path):
-    text = trained_trees().model_to_string()
+    text = trained_booster().model_to_string()
     path = tmp_path / "damaged.txt"
     for found, instead in [
         ("num_leaves=9", "num_leaves=8"),
@@ -230,9 +160,9 @@ def test_missing_files_and_folders_are_named(tmp_path):
 
 def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "model.json"
-    rankers()["linear"].save(path)
+    example_rankers()["linear"].save(path)
     before = path.read_bytes()
-    broken = rankers()["linear"]
+    broken = example_rankers()["linear"]
     monkeypatch.setattr(broken, "_payload", lambda: {"bias": math.nan})
     with pytest.raises(ValueError, match="not JSON compliant"):
         broken.save(path)

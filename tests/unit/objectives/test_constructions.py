@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradrank.data import RankingData
-from gradrank.measures import DCG, MAP, MRR, NDCG, REGISTRY, Measure, parse_measure
+from gradrank.measures import DCG, MAP, MRR, NDCG, REGISTRY, Measure
 from gradrank.objectives import (
     CONSTRUCTIONS,
     COSTS,
@@ -37,6 +37,8 @@ from gradrank.objectives.constructions import (
     SpringSmooth,
     UnitPairs,
 )
+from tests.support.data import lists_for
+from tests.support.measures import measure
 
 TARGETS = ["NDCG", "NDCG@3", "DCG@5", "MeanNDCG", "MAP(rel=2)", "MAP@4", "MRR", "WTA", "P@3", "Recall@3", "RBP", "ERR",
            "CNDCG@4", "KappaNDCG@3", "KappaERR", "KendallTau", "Bpref"]  # fmt: skip
@@ -47,25 +49,9 @@ VARIANTS: list[Construction] = [
 ]  # fmt: skip
 
 
-def measure(name: str) -> Measure:
-    result = parse_measure(name)
-    assert isinstance(result, Measure)
-    return result
-
-
 def made_up(random_state: int, m: Measure, *, missing: float = 0.15) -> tuple[RankingData, np.ndarray]:
-    rng = np.random.default_rng(random_state)
-    sizes = rng.integers(1, 11, 8)
-    n = int(sizes.sum())
-    labels = rng.integers(0, 5, n).astype(np.float32)
-    labels[np.repeat(np.arange(8) % 5 == 2, sizes)] = 0
-    if m.name == "CNDCG":
-        labels /= 4
-    labels[rng.random(n) < missing] = np.nan
-    data = RankingData.from_arrays(
-        np.zeros((n, 1)), {m.default_source or "label": labels}, group=sizes, weight=rng.uniform(0.5, 2.0, 8)
-    )
-    return data, rng.normal(size=n) * 2
+    data, scores = lists_for(m, random_state, queries=8, longest=10, missing=missing, weighted=True)
+    return data, scores * 2
 
 
 def value(m: Measure, labels: np.ndarray, order: list[int]) -> float:

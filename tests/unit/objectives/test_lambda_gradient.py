@@ -11,36 +11,21 @@ from hypothesis import strategies as st
 
 from gradrank.data import RankingData
 from gradrank.errors import GradrankError
-from gradrank.measures import NDCG, REGISTRY, Measure, parse_measure
+from gradrank.measures import NDCG, REGISTRY, Measure
 from gradrank.objectives import Lambda, Printed, RankNet, Sigmoid
+from tests.support.data import lists_for
+from tests.support.measures import measure
 
 TARGETS = ["NDCG", "NDCG@3", "DCG@5", "MeanNDCG", "MAP", "MAP(rel=2)@4", "MRR", "MRR(rel=2)@3", "WTA", "P@3",
            "Recall@3", "RBP", "ERR", "ERR@3", "CNDCG@4", "KappaNDCG@3", "KappaERR", "KendallTau", "Bpref"]  # fmt: skip
 
 
-def measure(name: str) -> Measure:
-    result = parse_measure(name)
-    assert isinstance(result, Measure)
-    return result
-
-
 def made_up(
     random_state: int, m: Measure, *, missing: bool = True, weighted: bool = False
 ) -> tuple[RankingData, np.ndarray]:
-    rng = np.random.default_rng(random_state)
-    sizes = rng.integers(1, 14, 12)
-    n = int(sizes.sum())
-    labels = rng.integers(0, 5, n).astype(np.float32)
-    labels[np.repeat(np.arange(12) % 5 == 2, sizes)] = 0
-    if m.name == "CNDCG":
-        labels /= 4
-    if missing:
-        labels[rng.random(n) < 0.15] = np.nan
-    data = RankingData.from_arrays(
-        np.zeros((n, 1)), {m.default_source or "label": labels}, group=sizes,
-        weight=rng.uniform(0.5, 2.0, 12) if weighted else None,
-    )  # fmt: skip
-    return data, rng.normal(size=n) * 2
+    share = 0.15 if missing else 0.0
+    data, scores = lists_for(m, random_state, queries=12, longest=13, missing=share, weighted=weighted)
+    return data, scores * 2
 
 
 def textbook(objective: Lambda, data: RankingData, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:

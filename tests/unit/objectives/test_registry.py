@@ -122,6 +122,7 @@ def test_wrong_names(name: str, message: str) -> None:
 @given(st.text(alphabet="LambdaNDCGcost=sigmoid,mu1()@ ", max_size=50))
 def test_near_names_raise_nothing_else(text: str) -> None:
     try:
-        parse_objective(text)
+        found = parse_objective(text)
     except GradrankError:
         return
+    assert parse_objective(str(found)) == found

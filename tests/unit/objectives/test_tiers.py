@@ -12,25 +12,18 @@ from gradrank.errors import GradrankError
 from gradrank.measures import CNDCG, NDCG
 from gradrank.objectives import Lambda, RankNet, Tiered, parse_objective
 from gradrank.objectives.tiers import pair_facts
+from tests.support.data import judged_lists
 
 NAN = float("nan")
 
 
 def made_up(random_state: int, *, missing: float = 0.0) -> tuple[RankingData, np.ndarray]:
-    rng = np.random.default_rng(random_state)
-    sizes = rng.integers(1, 12, 10)
-    n = int(sizes.sum())
-    columns = {
-        "label": rng.integers(0, 3, n).astype(np.float32),
-        "clicks": rng.choice([0.0, 0.1, 0.3, 0.7], n).astype(np.float32),
-        "fresh": rng.choice([0.0, 1.0, 2.0], n).astype(np.float32),
-    }
-    for column in columns.values():
-        column[rng.random(n) < missing] = np.nan
+    values = {"label": [0, 1, 2], "clicks": [0, 0.1, 0.3, 0.7], "fresh": [0, 1, 2]}
+    data, scores = judged_lists(random_state, values, missing=missing)
     if missing:
-        columns["label"][: sizes[0]] = np.nan  # a query without any grade
-        columns["clicks"][-sizes[-1] :] = np.nan  # a query without any click label
-    return RankingData.from_arrays(np.zeros((n, 1)), columns, group=sizes), rng.normal(size=n)
+        data.labels["label"][: data.sizes[0]] = np.nan  # a query without any grade
+        data.labels["clicks"][-data.sizes[-1] :] = np.nan  # a query without any click label
+    return data, scores
 
 
 THREE = Tiered((Lambda(NDCG()), Lambda(CNDCG(3)), Lambda(NDCG(label="fresh"), cost=RankNet(2.0))), (0.7, 0.2, 0.1))

@@ -23,7 +23,8 @@ TRAIN, VALID, TEST = SETS["train"], SETS["vali"], SETS["test"]
 def test_every_member_is_a_learner_that_can_be_made() -> None:
     for measure in ("NDCG@10", "MAP(label=grade)", "Graded(NDCG@3, ERR)"):
         for member in islice(portfolio(parse_measure(measure)), 9):
-            effective_parameters(algorithm(member.algorithm)(**member.parameters))
+            chosen = effective_parameters(algorithm(member.algorithm)(**member.parameters))
+            assert chosen["measure"] == measure
 
 
 def test_members_differ() -> None:

@@ -13,20 +13,7 @@ from hypothesis import strategies as st
 from gradrank.data.formats.binary import MANIFEST, open_binary, write_binary, write_binary_blocks
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
-
-
-def assert_same(data: RankingData, expected: RankingData) -> None:
-    assert np.array_equal(data.X, expected.X, equal_nan=True)
-    assert data.indptr.tolist() == expected.indptr.tolist()
-    assert data.label_names == expected.label_names
-    for name in expected.labels:
-        assert np.array_equal(data.labels[name], expected.labels[name], equal_nan=True)
-    assert list(data.qid) == list(expected.qid)
-    assert (data.docid is None) == (expected.docid is None)
-    assert data.docid is None or list(data.docid) == list(expected.docid or [])
-    assert (data.weight is None) == (expected.weight is None)
-    assert data.weight is None or np.array_equal(data.weight, expected.weight)
-    assert data.feature_names == expected.feature_names
+from tests.support.data import assert_same
 
 
 def example() -> RankingData:

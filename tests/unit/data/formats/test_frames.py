@@ -22,6 +22,7 @@ from gradrank.data.formats.frames import (
 )
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, MissingExtraError
+from tests.support.data import assert_same
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -66,22 +67,6 @@ def record_batch(columns: dict[str, list[object]]) -> object:
 
 ALL_KINDS = [pandas_frame, polars_frame, arrow_frame, lazy_polars_frame, pandas_arrow_frame, record_batch]
 each_kind = pytest.mark.parametrize("make_frame", ALL_KINDS)
-
-
-def assert_same(data: RankingData, expected: RankingData) -> None:
-    assert np.array_equal(data.X, expected.X, equal_nan=True)
-    assert data.X.dtype == np.float32
-    assert data.X.flags.c_contiguous
-    assert data.indptr.tolist() == expected.indptr.tolist()
-    assert data.label_names == expected.label_names
-    for name in expected.labels:
-        assert np.array_equal(data.labels[name], expected.labels[name], equal_nan=True)
-    assert list(data.qid) == list(expected.qid)
-    assert (data.docid is None) == (expected.docid is None)
-    assert data.docid is None or list(data.docid) == list(expected.docid or [])
-    assert (data.weight is None) == (expected.weight is None)
-    assert data.weight is None or np.array_equal(data.weight, expected.weight)
-    assert data.feature_names == expected.feature_names
 
 
 # ---------------------------------------------------------------------- roles by name

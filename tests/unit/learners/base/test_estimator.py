@@ -145,7 +145,7 @@ def test_a_base_may_be_a_ranker_a_file_or_a_feature(tmp_path: Path) -> None:
     np.testing.assert_array_equal(LambdaSMART(base=str(path), **SMALL).fit(TRAIN).predict(TEST), expected)
     by_feature = LambdaSMART(base="f2", **SMALL).fit(TRAIN).predict(TEST)
     np.testing.assert_array_equal(LambdaSMART(base=FeatureRanker("f2"), **SMALL).fit(TRAIN).predict(TEST), by_feature)
-    with pytest.raises(TrainingError, match="base is 'model.text': there is no such model file, and the data has no"):
+    with pytest.raises(TrainingError, match=r"base is 'model\.text': there is no such model file, and the data has no"):
         LambdaSMART(base="model.text").fit(TRAIN)
 
 

@@ -66,8 +66,8 @@ def regression_loss(scores: Any, labels: Any) -> Any:
 )
 @pytest.mark.parametrize(("optimizer", "rate"), [("sgd", 1e-3), ("adam", 0.01)])
 def test_epochs_are_those_of_autograd(kind: type[NetLearner], loss: Any, optimizer: str, rate: float) -> None:
-    options = {"hidden_layer_sizes": 5, "activation": "tanh", "batch_size": "full", "optimizer": optimizer, "learning_rate": rate,
-               "weight_decay": 0.01}  # fmt: skip
+    options = {"hidden_layer_sizes": 5, "activation": "tanh", "batch_size": "full", "optimizer": optimizer,
+               "learning_rate": rate, "weight_decay": 0.01}  # fmt: skip
     start = kind(epochs=1, **options).fit(TRAIN).ranker_  # type: ignore[arg-type]
     after = kind(epochs=1 if optimizer == "adam" else 5, **options).fit(TRAIN).ranker_  # type: ignore[arg-type]
     assert isinstance(start, NetRanker)
@@ -205,7 +205,7 @@ def test_validation_chooses_the_rate() -> None:
 # ---------------------------------------------------------------- the paper's schedule
 def test_the_papers_schedule() -> None:
     chosen = LambdaRank(optimizer="donmez")._chosen()
-    assert chosen["epochs"], chosen["restart"] == (700, 50)
+    assert (chosen["epochs"], chosen["restart"]) == (700, 50)
     assert chosen["learning_rates"] == "1e-07,1e-06,1e-05,0.0001,0.001"
     model = fitted(optimizer="donmez", learning_rate=0.3, epochs=40, batch_size=1)
     train, rates = curve(model, "train"), np.array(model.ranker_.training["rates"])

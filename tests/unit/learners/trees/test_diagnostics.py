@@ -22,22 +22,15 @@ from gradrank.learners.trees.gradient_shares import GradientShares, Levels, grad
 from gradrank.measures import CNDCG, ERR, MAP, NDCG, parse_measure
 from gradrank.models.registry import load_ranker
 from gradrank.objectives import Lambda, RankNet, Sigmoid, Tiered, parse_objective
+from tests.support.data import judged_lists
 
 NAN = float("nan")
 GRADED = Tiered((Lambda(NDCG()), Lambda(CNDCG())), (0.8, 0.2))
 
 
 def made_up(random_state: int, *, missing: float = 0.0, grades: int = 5) -> tuple[RankingData, np.ndarray]:
-    rng = np.random.default_rng(random_state)
-    sizes = rng.integers(1, 12, 8)
-    n = int(sizes.sum())
-    columns = {
-        "label": rng.integers(0, grades, n).astype(np.float32),
-        "clicks": rng.choice([0.0, 0.1, 0.3, 0.7], n).astype(np.float32),
-    }
-    for column in columns.values():
-        column[rng.random(n) < missing] = np.nan
-    return RankingData.from_arrays(np.zeros((n, 1)), columns, group=sizes), rng.normal(size=n)
+    values = {"label": range(grades), "clicks": [0, 0.1, 0.3, 0.7]}
+    return judged_lists(random_state, values, queries=8, missing=missing)
 
 
 def pair_sizes(part: Lambda, data: RankingData, scores: np.ndarray) -> np.ndarray:

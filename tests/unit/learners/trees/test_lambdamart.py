@@ -382,9 +382,12 @@ def test_arrays_frames_and_ranking_data_train_the_same_model() -> None:
     for frame in (pd.DataFrame({**columns, "qid": qid}), pl.DataFrame({**columns, "qid": qid})):
         model = LambdaMART("NDCG@5", **SMALL).fit(frame, TRAIN.label())
         np.testing.assert_array_equal(model.predict(frame), arrays.predict(TRAIN.X))
-    # Rows of the queries in any order: same features, labels and groups, scores in the order given.
+    # Rows in any order: a ranking data that holds the same rows in that order trains the same model.
     mixed = LambdaMART("NDCG@5", **SMALL).fit(TRAIN.X[shuffled], TRAIN.label()[shuffled], qid[shuffled])
-    assert mixed.predict(TEST.X).shape == expected.shape
+    regrouped = RankingData.from_arrays(TRAIN.X[shuffled], TRAIN.label()[shuffled], qid=qid[shuffled])
+    np.testing.assert_array_equal(mixed.predict(TEST.X), LambdaMART("NDCG@5", **SMALL).fit(regrouped).predict(TEST.X))
+    # Scores come in the order of the rows given.
+    np.testing.assert_array_equal(mixed.predict(TRAIN.X[shuffled]), mixed.predict(TRAIN.X)[shuffled])
 
 
 def test_clone_and_grid_search_with_groups() -> None:
