@@ -16,7 +16,7 @@ from gradrank.models.categories import Categories
 Matrix = NDArray[np.float32] | NDArray[np.float64]
 
 # Names that tools make up for features that have none: ours and LETOR's, LightGBM's, XGBoost's.
-_MADE_UP_NAME = re.compile(r"(?:f|Column_)\d+")
+_MADE_UP_NAME = re.compile(r"(f|Column_)(\d+)")
 
 
 def feature_matrix(X: Any, feature_names: Sequence[str], categories: Categories | None = None) -> Matrix:
@@ -61,12 +61,17 @@ def is_pandas(frame: Any) -> bool:
 
 
 def made_up(names: Sequence[str]) -> bool:
-    """Whether names only number the features, so that they tell nothing.
+    """Whether names only number the features in their order, so that they tell nothing else.
 
-    >>> made_up(["f1", "f2"]), made_up(["Column_0"]), made_up(["bm25"])
-    (True, True, False)
+    >>> made_up(["f1", "f2"]), made_up(["Column_0"]), made_up(["bm25"]), made_up(["f2", "f1"])
+    (True, True, False, False)
     """
-    return all(_MADE_UP_NAME.fullmatch(name) for name in names)
+    found = [_MADE_UP_NAME.fullmatch(name) for name in names]
+    first = found[0] if found else None
+    return first is not None and all(
+        item is not None and (item[1], int(item[2])) == (first[1], int(first[2]) + place)
+        for place, item in enumerate(found)
+    )
 
 
 def columns_by_name(given: Sequence[str], wanted: Sequence[str]) -> list[int] | None:
@@ -81,8 +86,10 @@ def columns_by_name(given: Sequence[str], wanted: Sequence[str]) -> list[int] | 
     missing = [name for name in wanted if name not in place]
     if not missing:
         return [place[name] for name in wanted]
-    # Numbered features have no names worth trusting: a LETOR file fits a model trained on named columns.
-    if len(given) == len(wanted) and (made_up(given) or made_up(wanted)):
+    # Numbers are no names: a LETOR file fits a model trained on named columns. Where some names are the same and others
+    # are not, it is another set of features.
+    numbers = made_up(given) + made_up(wanted)
+    if len(given) == len(wanted) and (numbers == 2 or (numbers == 1 and not set(given) & set(wanted))):
         return None
     if len(given) != len(wanted) and made_up(given) and made_up(wanted):
         raise FeatureMismatch(found=len(given), expected=len(wanted))
