@@ -139,7 +139,7 @@ def with_features(data: RankingData, path: Path, names: Sequence[str], owner: st
         matrix = feature_matrix(data, names)
     except FeatureMismatch as error:
         raise DataError(error.said_of(owner), path=path) from None
-    return replace(data, X=matrix.astype("f4", copy=False), feature_names=tuple(names))
+    return replace(data, X=matrix, feature_names=tuple(names))
 
 
 def parse_measures(names: Sequence[str] | None, convention: str | None = None) -> list[AnyMeasure]:

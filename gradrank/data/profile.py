@@ -181,8 +181,8 @@ def _label_warnings(data: RankingData, label: LabelProfile, primary: bool) -> li
 def _scan_features(data: RankingData) -> tuple[tuple[str, ...], dict[str, int], dict[str, str]]:
     """Constant features, counts of missing values, and features that equal a label source."""
     n_features = data.n_features
-    lowest = np.full(n_features, np.inf, dtype=np.float32)
-    highest = np.full(n_features, -np.inf, dtype=np.float32)
+    lowest = np.full(n_features, np.inf, dtype=data.X.dtype)
+    highest = np.full(n_features, -np.inf, dtype=data.X.dtype)
     missing = np.zeros(n_features, dtype=np.int64)
     # A label with one value only would make every such constant feature a copy.
     sources = {name: np.arange(n_features) for name, label in data.labels.items() if len(_distinct(label)) > 1}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gradrank.data.precision import Matrix, fitting_matrix
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
 
@@ -39,8 +40,9 @@ class RankingData:
     [0.0, 2.0, 1.0]
     """
 
-    X: NDArray[np.float32]
-    """Features, documents × features; NaN = missing; may be a memory map."""
+    X: Matrix
+    """Features, documents × features, in float32, or in float64 if one of them needs it (:mod:`gradrank.data.precision`);
+    NaN = missing; may be a memory map."""
     indptr: NDArray[np.int64]
     """Query boundaries, length queries + 1."""
     labels: Mapping[str, NDArray[np.float32]]
@@ -81,14 +83,7 @@ class RankingData:
         >>> data.rows.tolist(), list(data.qid)
         ([0, 2, 1], ['7', '8'])
         """
-        features = np.asarray(X)
-        if features.ndim != 2:
-            raise DataError(f"X has {features.ndim} dimensions, expected 2 (documents × features)")
-        try:
-            with np.errstate(over="ignore"):  # said below, with the place
-                features = features.astype(np.float32, copy=False)
-        except (TypeError, ValueError):
-            raise DataError(f"X holds values of type {features.dtype}, expected numbers") from None
+        features = _feature_matrix(X)
         n_docs = len(features)
         if n_docs == 0:
             raise DataError("there are no documents")
@@ -217,11 +212,25 @@ class RankingData:
         )
 
 
-def _check_features(features: NDArray[np.float32]) -> None:
-    # max and min ignore nothing but NaN-propagate; a sum over blocks finds infinities in one pass.
+def _feature_matrix(X: Any) -> Matrix:
+    if hasattr(X, "toarray"):
+        raise DataError("X is a sparse matrix, expected a dense one (X.toarray())")
+    values = np.asarray(X)
+    if values.ndim != 2:
+        raise DataError(f"X has {values.ndim} dimensions, expected 2 (documents × features)")
+    try:
+        if values.dtype.kind not in "biuf":
+            values = values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"X holds values of type {values.dtype}, expected numbers") from None
+    return fitting_matrix(values)
+
+
+def _check_features(features: Matrix) -> None:
     for start in range(0, len(features), 65536):
         block = features[start : start + 65536]
-        infinite = np.isinf(block)
+        with np.errstate(over="ignore"):
+            infinite = np.isinf(block.astype(np.float32, copy=False))
         if infinite.any():
             row, column = np.argwhere(infinite)[0]
             raise DataError(

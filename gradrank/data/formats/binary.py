@@ -2,7 +2,7 @@
 
 ==================  ==========================================================================
 ``manifest.json``   format name and version, sizes, names, and each file's type and shape
-``X.bin``           features, float32, row by row; opened as a memory map
+``X.bin``           features, float32 or float64, row by row; opened as a memory map
 ``indptr.bin``      query boundaries, int64
 ``label-N.bin``     label column ``N``, float32
 ``weight.bin``      query weights, float64, if any
@@ -54,7 +54,8 @@ def write_binary(data: RankingData, path: str | Path) -> None:
 def write_binary_blocks(blocks: Iterable[RankingData], path: str | Path) -> None:
     """Write data larger than memory, given as blocks of whole queries, one block at a time.
 
-    All blocks have the same features and labels, and no query comes in two of them.
+    All blocks have the same features and labels, and no query comes in two of them. Features are float64 in the file if
+    they are so in one of the blocks.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "train.gradrank"
@@ -111,7 +112,8 @@ class _ArrayFile:
 
     def __init__(self, folder: Path, name: str, dtype: str, row_shape: tuple[int, ...] = ()) -> None:
         self.name, self.dtype, self.row_shape, self.length = name, np.dtype(dtype), row_shape, 0
-        self._file: BinaryIO = (folder / f"{name}.bin").open("wb")
+        self._path = folder / f"{name}.bin"
+        self._file: BinaryIO = self._path.open("wb")
 
     def append(self, values: NDArray[Any]) -> None:
         rows = max(1, _COPY_BYTES // max(1, self.dtype.itemsize * math.prod(self.row_shape)))
@@ -119,6 +121,19 @@ class _ArrayFile:
             block = np.ascontiguousarray(values[start : start + rows], dtype=self.dtype)
             self._file.write(block.data if block.size else b"")
         self.length += len(values)
+
+    def widen(self, dtype: str) -> None:
+        """Go on with a wider type: what is there already is written once more."""
+        self.close()
+        narrow = self._path.with_suffix(".narrow")
+        self._path.rename(narrow)
+        shape = (self.length, *self.row_shape)
+        written = np.memmap(narrow, dtype=self.dtype, mode="r", shape=shape) if math.prod(shape) else np.empty(shape)
+        self.dtype, self.length = np.dtype(dtype), 0
+        self._file = self._path.open("wb")
+        self.append(written)
+        del written  # a file that is mapped cannot be removed everywhere
+        narrow.unlink()
 
     def close(self) -> None:
         self._file.close()
@@ -158,7 +173,7 @@ def _write_folder(blocks: Iterable[RankingData], folder: Path, path: Path) -> No
 
 
 def _create_files(block: RankingData, folder: Path) -> dict[str, _ArrayFile]:
-    files = [_ArrayFile(folder, "X", "<f4", (block.n_features,)), _ArrayFile(folder, "indptr", "<i8")]
+    files = [_ArrayFile(folder, "X", _feature_type(block), (block.n_features,)), _ArrayFile(folder, "indptr", "<i8")]
     files += [_ArrayFile(folder, f"label-{index}", "<f4") for index in range(len(block.labels))]
     if block.weight is not None:
         files.append(_ArrayFile(folder, "weight", "<f8"))
@@ -171,8 +186,14 @@ def _create_files(block: RankingData, folder: Path) -> dict[str, _ArrayFile]:
     return result
 
 
+def _feature_type(block: RankingData) -> str:
+    return "<f8" if block.X.dtype == np.float64 else "<f4"
+
+
 def _append_block(files: Mapping[str, _ArrayFile], first: RankingData, block: RankingData) -> None:
     files["indptr"].append(block.indptr[1:] + files["X"].length)
+    if np.dtype(_feature_type(block)).itemsize > files["X"].dtype.itemsize:
+        files["X"].widen(_feature_type(block))
     files["X"].append(block.X)
     for index, name in enumerate(first.labels):
         files[f"label-{index}"].append(block.labels[name])
@@ -234,8 +255,9 @@ def _check_shapes(data: RankingData, path: Path) -> None:
         len(lengths) == 1
         and len(per_query) == 1
         and data.X.shape[1:] == (len(data.feature_names),)
+        and data.X.dtype in (np.float32, np.float64)
         and data.indptr[0] == 0
         and bool((np.diff(data.indptr) > 0).all())
     )
     if not whole:
-        raise DataError("its files do not fit together: numbers of documents or queries differ", path=path)
+        raise DataError("its files do not fit together: types, or numbers of documents or queries, differ", path=path)

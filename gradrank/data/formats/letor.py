@@ -22,6 +22,7 @@ from gradrank.data.formats.compressed import read_bytes, without_compression_suf
 from gradrank.data.formats.letor_fault import NOT_UTF8, Fault, raise_fault
 from gradrank.data.formats.letor_write import write_letor
 from gradrank.data.formats.number_kernel import TOO_LARGE
+from gradrank.data.precision import Matrix, PrecisionCheck, sampled_rows
 from gradrank.data.ranking_data import (
     PRIMARY_LABEL,
     RankingData,
@@ -101,8 +102,8 @@ def read_letor(
         sizes_path = _size_file(path, group_file, text, first_document)
         rules = _Rules(first_index, min(limit - 1 + first_index, _LARGEST_INDEX), sizes_path is None, missing)
 
-        def parse(width: int) -> tuple[NDArray[np.float32], NDArray[np.float32], list[_Parsed]]:
-            features = _zeros(n_docs, width, path)
+        def parse(width: int, dtype: type) -> tuple[Matrix, NDArray[np.float32], list[_Parsed]]:
+            features = _zeros(n_docs, width, dtype, path)
             labels = np.empty(n_docs, dtype=np.float32)
 
             def parse_part(start: int, end: int, first_row: int, end_row: int) -> _Parsed:
@@ -115,14 +116,20 @@ def read_letor(
 
         highest = min(rules.last_index, max(index for _, index, _ in scans))
         width = max(0, highest + 1 - first_index) if n_features is None else n_features
-        features, labels, parsed = parse(width)
+        features, labels, parsed = parse(width, np.float32)
         needed = max(part.columns for part in parsed)
         if needed > width:  # some line's highest index was not its last
             del features
-            features, labels, parsed = parse(needed)
-    for part in parsed:
-        if part.fault is not None:
-            raise_fault(part.fault, text, path, limit=limit, fixed=n_features is not None)
+            width = needed
+            features, labels, parsed = parse(width, np.float32)
+        for part in parsed:
+            if part.fault is not None:
+                raise_fault(part.fault, text, path, limit=limit, fixed=n_features is not None)
+        if any(part.long_numbers for part in parsed) and _needs_float64(
+            features, text, parts, first_rows, rules, parsed
+        ):
+            del features
+            features, labels, parsed = parse(width, np.float64)
 
     docid = _joined([part.docid for part in parsed], n_docs) if any(len(part.docid[0]) for part in parsed) else None
     order = None
@@ -163,6 +170,10 @@ class _Parsed:
     fault: Fault | None
     columns: int
     """Number of columns needed if there were too few, otherwise 0."""
+    long_numbers: bool
+    """Whether there are numbers with so many digits that float32 may not hold them."""
+    changed: NDArray[np.bool_]
+    """Columns with a number from 2^24 to 2^53, or its negative, that float32 changes."""
     docid: tuple[NDArray[np.uint8], NDArray[np.int64]]
     """Bytes and lengths, one a document; no bytes if no document has an id."""
     qid: tuple[NDArray[np.uint8], NDArray[np.int64]]
@@ -192,13 +203,13 @@ def _behind_newline(text: NDArray[np.uint8], position: int) -> int:
     return len(text)
 
 
-def _zeros(n_docs: int, n_features: int, path: Path) -> NDArray[np.float32]:
-    needed = n_docs * n_features * 4
+def _zeros(n_docs: int, n_features: int, dtype: type, path: Path) -> Matrix:
+    needed = n_docs * n_features * np.dtype(dtype).itemsize
     available = _physical_memory()
     try:
         if available is None or needed <= available:
             # Zeroed by the system page by page when first touched, by the thread that parses into it.
-            return np.zeros((n_docs, n_features), dtype=np.float32)
+            return np.zeros((n_docs, n_features), dtype=dtype)
     except MemoryError:
         pass
     raise DataError(
@@ -218,7 +229,7 @@ def _physical_memory() -> int | None:
 def _parse_part(
     text: NDArray[np.uint8],
     start: int,
-    features: NDArray[np.float32],
+    features: Matrix,
     labels: NDArray[np.float32],
     rules: _Rules,
 ) -> _Parsed:
@@ -231,8 +242,9 @@ def _parse_part(
     docids = np.zeros((n_docs, 2), dtype=np.int64)
     runs = np.empty((n_docs if rules.wants_qid else 0, 3), dtype=np.int64)
     uncertain = np.empty((16, 3), dtype=np.int64)
+    changed = np.zeros(features.shape[1], dtype=bool)
     while True:
-        counts = np.zeros(4, dtype=np.int64)
+        counts = np.zeros(5, dtype=np.int64)
         code, offset = kernel.parse_lines(
             chunk,
             features,
@@ -242,12 +254,13 @@ def _parse_part(
             rules.wants_qid,
             rules.missing,
             np.full(features.shape[1], -1, dtype=np.int64),
+            changed,
             docids,
             runs,
             uncertain,
             counts,
         )
-        rows, n_runs, n_uncertain, columns = counts.tolist()
+        rows, n_runs, n_uncertain, columns, long_numbers = counts.tolist()
         if n_uncertain <= len(uncertain):
             break
         uncertain = np.empty((n_uncertain, 3), dtype=np.int64)
@@ -266,6 +279,8 @@ def _parse_part(
     return _Parsed(
         fault=min(faults, key=lambda fault: fault.offset, default=None),
         columns=columns,
+        long_numbers=bool(long_numbers),
+        changed=changed,
         docid=docid,
         qid=qid,
         run_rows=runs[:n_runs, 0].copy(),
@@ -285,7 +300,7 @@ _TOKEN = re.compile(rb"[^ \t\r\n#]+")
 
 
 def _settle(
-    uncertain: NDArray[np.int64], chunk: NDArray[np.uint8], features: NDArray[np.float32], labels: NDArray[np.float32]
+    uncertain: NDArray[np.int64], chunk: NDArray[np.uint8], features: Matrix, labels: NDArray[np.float32]
 ) -> Fault | None:
     """Let Python read the numbers that the kernel was not certain of."""
     if len(uncertain) == 0:
@@ -294,15 +309,41 @@ def _settle(
     for row, column, offset in uncertain.tolist():
         match = _TOKEN.match(content, offset)
         assert match is not None
+        value = float(match[0])
         with np.errstate(over="ignore"):
-            value = np.float32(float(match[0]))
-        if np.isinf(value):
+            infinite = np.isinf(np.float32(value))
+        if infinite:
             return Fault(TOO_LARGE + (kernel.LABEL if column < 0 else 0), offset)
         if column < 0:
             labels[row] = value
         elif column < features.shape[1]:
             features[row, column] = value
     return None
+
+
+def _needs_float64(
+    narrow: Matrix,
+    text: NDArray[np.uint8],
+    parts: list[tuple[int, int]],
+    first_rows: NDArray[np.int64],
+    rules: _Rules,
+    parsed: list[_Parsed],
+) -> bool:
+    """Whether float32 loses too much; only the parts with the rows that are looked at are read once more."""
+    n_docs, n_features = narrow.shape
+    check = PrecisionCheck(n_docs, n_features)
+    for part in parsed:
+        check.changed |= part.changed
+    for start, end in sampled_rows(n_docs):
+        first, last = (np.searchsorted(first_rows, [start, end - 1], side="right") - 1).tolist()
+        for number in range(first, last + 1):
+            row, end_row = int(first_rows[number]), min(int(first_rows[number + 1]), end)
+            features = np.zeros((end_row - row, n_features))
+            # Reading stops where there is no more room, which is where the rows that are looked at end.
+            _parse_part(text[slice(*parts[number])], 0, features, np.empty(len(features), dtype=np.float32), rules)
+            skipped = max(0, start - row)
+            check.look(row + skipped, features[skipped:])
+    return check.needs_float64(narrow)
 
 
 def _first_not_utf8(buffer: NDArray[np.uint8], lengths: NDArray[np.int64]) -> int | None:

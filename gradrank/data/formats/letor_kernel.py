@@ -13,6 +13,7 @@ from gradrank.data.formats.number_kernel import (
     COLON,
     NAN,
     NUMBER,
+    SHORT_NUMBERS_END,
     UNCERTAIN,
     byte_at,
     digit_at,
@@ -20,6 +21,7 @@ from gradrank.data.formats.number_kernel import (
     is_blank,
     parse_number,
 )
+from gradrank.data.precision import FLOAT32_WHOLE, FLOAT64_WHOLE, Matrix
 from gradrank.runtime.kernels import njit
 
 # What is wrong with a line. The kinds of number of number_kernel come first.
@@ -42,6 +44,7 @@ DOCUMENTS = 0
 RUNS = 1
 UNCERTAINS = 2
 COLUMNS = 3
+LONG_NUMBERS = 4
 
 _INDEX_DIGITS = 9
 _INDEX_LIMIT = 10**_INDEX_DIGITS
@@ -161,13 +164,14 @@ def _same(text: NDArray[np.uint8], one: int, other: int, length: int) -> bool:
 @njit(cache=True, nogil=True, plain=True)
 def parse_lines(
     text: NDArray[np.uint8],
-    features: NDArray[np.float32],
+    features: Matrix,
     labels: NDArray[np.float32],
     first_index: int,
     last_index: int,
     wants_qid: bool,
     allows_missing: bool,
     last_row_of: NDArray[np.int64],
+    changed: NDArray[np.bool_],
     docids: NDArray[np.int64],
     runs: NDArray[np.int64],
     uncertain: NDArray[np.int64],
@@ -178,14 +182,17 @@ def parse_lines(
     ``docids[row]`` becomes start and length of the document's id; ``runs[run]`` the first row of each run
     of equal query ids with start and length of that id; ``uncertain`` the numbers left to the caller: row,
     column (-1 for the label), position. ``counts`` (zero before) becomes the numbers of documents, runs and
-    uncertain numbers, and of the columns needed if ``features`` has too few. Features without a column and
-    uncertain numbers without room are not stored: ``counts`` tells, and the caller calls again with larger
-    arrays. ``last_row_of`` (-1 before) is where each column was last met, to find features given twice.
+    uncertain numbers, and of the columns needed if ``features`` has too few, and whether there are numbers with so many
+    digits that float32 may not hold them. Features without a column and uncertain numbers without room are not stored:
+    ``counts`` tells, and the caller calls again with larger arrays. ``last_row_of`` (-1 before) is where each column
+    was last met, to find features given twice. ``changed`` is set for columns with a number from 2^24 to 2^53, or its
+    negative, that float32 changes.
 
     Gives what is wrong (:data:`OK` if nothing) and where.
     """
     size = len(text)
     width = features.shape[1]
+    exact = features.itemsize == 8
     n_uncertain = 0
     n_runs = 0
     row = 0
@@ -205,7 +212,7 @@ def parse_lines(
         column = -1  # the label, which is read as the features' values are
         while True:
             token = position
-            value, position, kind = parse_number(text, position)
+            value, position, kind, digits = parse_number(text, position, exact)
             if kind != NUMBER:
                 if kind == UNCERTAIN:
                     if n_uncertain < len(uncertain):
@@ -219,7 +226,11 @@ def parse_lines(
 
             if 0 <= column < width:
                 # Unsigned indices spare the test for positions counted from the end.
-                features[np.uint64(row), np.uint64(column)] = np.float32(value)
+                features[np.uint64(row), np.uint64(column)] = value
+                if digits > SHORT_NUMBERS_END and kind != NAN:
+                    counts[LONG_NUMBERS] = 1
+                    if FLOAT32_WHOLE < abs(value) <= FLOAT64_WHOLE and np.float32(value) != value:
+                        changed[np.uint64(column)] = True
             elif column < 0:
                 labels[row] = np.float32(value)
                 while is_blank(byte_at(text, position)):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gradrank.data.formats.compressed import open_for_writing
 from gradrank.data.formats.letor_fault import shown
 from gradrank.data.formats.number_kernel import LONGEST_NUMBER, write_float32, write_whole
+from gradrank.data.precision import Matrix
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
@@ -50,18 +51,21 @@ def write_letor(data: RankingData, path: str | Path, *, label: str | None = None
     has_labels = bool(data.labels) or label is not None
     labels = data.label(label) if has_labels else np.full(data.n_docs, np.nan, dtype=np.float32)
     _check_ids(data, path)
-    sparse = 2 * sum(np.count_nonzero(data.X[first:end]) for first, end in _blocks(data)) < data.X.size
+    filled = sum(int(np.count_nonzero(data.X[first:end])) for first, end in _blocks(data))
+    sparse = 2 * filled < data.X.size
     query_of_row = data.query_of_row()
 
-    def text_of(rows: tuple[int, int]) -> memoryview:
+    def text_of(rows: tuple[int, int]) -> memoryview | bytes:
         first, end = rows
         qid = data.qid[query_of_row[first:end]]
         docid = Strings.of([""] * (end - first)) if data.docid is None else data.docid[first:end]
+        if data.X.dtype != np.float32:
+            return _double_lines(data.X[first:end], labels[first:end], qid, docid, sparse, first == 0)
         room = (end - first) * _line_room(data.n_features) + len(qid.buffer) + len(docid.buffer)
         out = np.empty(room, dtype=np.uint8)
         length = _write_lines(
             out,
-            np.ascontiguousarray(data.X[first:end], dtype=np.float32),
+            np.ascontiguousarray(data.X[first:end]),
             np.ascontiguousarray(labels[first:end], dtype=np.float32),
             qid.buffer,
             qid.offsets,
@@ -74,7 +78,7 @@ def write_letor(data: RankingData, path: str | Path, *, label: str | None = None
 
     n_jobs = thread_count()
     with open_for_writing(path) as file, ThreadPoolExecutor(n_jobs, thread_name_prefix="gradrank") as pool:
-        waiting: deque[Future[memoryview]] = deque()
+        waiting: deque[Future[memoryview | bytes]] = deque()
         for rows in _blocks(data):
             waiting.append(pool.submit(text_of, rows))
             # Not all at once: what waits to be written is held in memory.
@@ -113,6 +117,24 @@ def _check_ids(data: RankingData, path: str | Path) -> None:
 
 _BEFORE_DOCID = np.frombuffer(b" #docid = ", dtype=np.uint8)
 _BEFORE_QID = np.frombuffer(b" qid:", dtype=np.uint8)
+
+
+def _double_lines(
+    features: Matrix, labels: NDArray[np.float32], qid: Strings, docid: Strings, sparse: bool, starts_file: bool
+) -> bytes:
+    """Documents with features in float64 as lines of text, by Python, which writes doubles as short as possible."""
+    lines = []
+    last = features.shape[1] - 1
+    for row, (values, query, name) in enumerate(zip(features.tolist(), qid, docid, strict=True)):
+        words = [f"{labels[row]}".removesuffix(".0"), f"qid:{query}"]
+        for column, value in enumerate(values):
+            needed = not sparse or value != 0.0 or str(value)[0] == "-" or (starts_file and row == 0 and column == last)
+            if needed:
+                words.append(f"{column + 1}:{value!r}".removesuffix(".0"))
+        if name:
+            words.append(f"#docid = {name}")
+        lines.append(" ".join(words))
+    return "\n".join([*lines, ""]).encode()
 
 
 @njit(cache=True, nogil=True)

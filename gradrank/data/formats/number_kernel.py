@@ -1,18 +1,22 @@
-"""Decimal text to float32 and back, exactly, inside Numba kernels.
+"""Decimal text to floating point numbers and back, exactly, inside Numba kernels.
 
-Reading gives ``np.float32(float(token))`` for every token. Up to 2^53 and 10^±22 one division or
-multiplication of two exact doubles is rounded once, hence right (Clinger, "How to read floating point
-numbers accurately", PLDI 1990). Beyond that the product of the first 18 digits and a rounded power
-of ten is off by less than 4 units in the last place of a double, and float32 has 29 bits less: the
-result is certain unless a rounding boundary of float32 lies within that error. Such a token, about one
-in 10^7 at worst, is reported as :data:`UNCERTAIN` and left to Python.
+Reading gives ``float(token)`` for every token, or a double that rounds to the same float32 where no more is asked for.
+Up to 2^53 and 10^±22 one division or multiplication of two exact doubles is rounded once, hence right (Clinger, "How to
+read floating point numbers accurately", PLDI 1990). Beyond that the product of the first 18 digits and a rounded
+power of ten is off by less than 4 units in the last place of a double, and float32 has 29 bits less: the float32 is certain
+unless a rounding boundary lies within that error. For the double itself digits and power are taken as sums of
+two doubles, whose product has some 100 bits. A token whose rounding is not certain even so, about one in 10^7 at worst,
+is reported as :data:`UNCERTAIN` and left to Python.
 """
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.precision import FLOAT32_WHOLE, FLOAT64_WHOLE
 from gradrank.runtime.kernels import njit
 
 # What a token is.
@@ -34,6 +38,17 @@ _ERROR_BOUND = 2.0**-50
 # Powers of ten that make the result infinite, or zero, as float32 whatever the 18 digits are.
 _CERTAINLY_LARGE = 60
 _CERTAINLY_ZERO = -100
+
+# Numbers of up to so many digits are the same decimal again after rounding to float32, whatever their power of ten.
+SHORT_NUMBERS_END = 10**6
+# What a number counts as that is not a short row of digits, perhaps with a point.
+_LONG = 2**62
+# Powers of ten from 10^-100 to 10^60 as sums of two doubles.
+_POWERS = [Fraction(10) ** exponent for exponent in range(_CERTAINLY_ZERO, _CERTAINLY_LARGE + 1)]
+_POWER_HIGH = np.array([float(power) for power in _POWERS])
+_POWER_LOW = np.array([float(power - Fraction(high)) for power, high in zip(_POWERS, _POWER_HIGH, strict=True)])
+_SPLITTER = 2.0**27 + 1.0
+_PRODUCT_ERROR = 2.0**-90  # generous: each of the few roundings is within 2^-105
 
 LONGEST_NUMBER = 24  # bytes that write_float32 needs at most, with room to spare
 
@@ -72,13 +87,38 @@ def ends_token(byte: int) -> bool:
 
 
 @njit(cache=True, nogil=True, plain=True, inner=True)
+def _high_half(value: float) -> float:
+    """The upper 26 bits of a double, so that products of halves are exact (Dekker, Numerische Mathematik 18, 1971)."""
+    scaled = _SPLITTER * value
+    return scaled - (scaled - value)
+
+
+@njit(cache=True, nogil=True, plain=True, inner=True)
+def _double(mantissa: int, scale: int, cut: bool) -> tuple[float, bool]:
+    """The double nearest to ``mantissa`` times ten to ``scale``, and whether that is certain.
+
+    ``cut`` tells that digits behind the mantissa were dropped.
+    """
+    high = np.float64(mantissa)
+    low = np.float64(mantissa - np.int64(high))
+    power = _POWER_HIGH[scale - _CERTAINLY_ZERO]
+    product = high * power
+    a, b = _high_half(high), _high_half(power)
+    rest = ((a * b - product) + a * (power - b) + (high - a) * b) + (high - a) * (power - b)
+    rest += high * _POWER_LOW[scale - _CERTAINLY_ZERO] + low * power
+    error = product * _PRODUCT_ERROR
+    value = product + (rest - error)
+    return value, value == product + (rest + error + (power if cut else 0.0))
+
+
+@njit(cache=True, nogil=True, plain=True, inner=True)
 def _unusual_number(
-    text: NDArray[np.uint8], first: int, position: int, digits: int, scale: int, mantissa: int
+    text: NDArray[np.uint8], first: int, position: int, digits: int, scale: int, mantissa: int, exact: bool
 ) -> tuple[float, int, int]:
     """Value, end and kind of what the fast path does not read.
 
     There are ``digits`` digits from ``first`` to ``position``; the number is ``mantissa`` times ten to ``scale`` unless
-    they are too many.
+    they are too many. ``exact`` asks for the double nearest to it.
     """
     byte = byte_at(text, position) | 0x20
     if digits == 0:
@@ -118,7 +158,7 @@ def _unusual_number(
     if not ends_token(byte_at(text, position)):
         return 0.0, position, NO_NUMBER
     if mantissa == 0 or scale < _CERTAINLY_ZERO:
-        return 0.0, position, NUMBER
+        return 0.0, position, UNCERTAIN if exact and mantissa != 0 else NUMBER
     if scale > _CERTAINLY_LARGE:
         return 0.0, position, TOO_LARGE
     value = np.float64(mantissa)
@@ -126,21 +166,27 @@ def _unusual_number(
         value /= POWERS_OF_TEN[-scale]
     else:
         value *= POWERS_OF_TEN[scale]
-    inexact = cut or mantissa > _EXACT_MANTISSA or scale < -_EXACT_POWER or scale > _EXACT_POWER
-    if inexact and np.float32(value * (1.0 - _ERROR_BOUND)) != np.float32(value * (1.0 + _ERROR_BOUND)):
-        return 0.0, position, UNCERTAIN
+    if cut or mantissa > _EXACT_MANTISSA or scale < -_EXACT_POWER or scale > _EXACT_POWER:
+        if exact:
+            value, certain = _double(mantissa, scale, cut)
+        else:
+            certain = np.float32(value * (1.0 - _ERROR_BOUND)) == np.float32(value * (1.0 + _ERROR_BOUND))
+        if not certain:
+            return 0.0, position, UNCERTAIN
     if np.float32(value) == np.inf:
         return 0.0, position, TOO_LARGE
     return value, position, NUMBER
 
 
 @njit(cache=True, nogil=True, plain=True, forceinline=True)
-def parse_number(text: NDArray[np.uint8], position: int) -> tuple[float, int, int]:
-    """Value, end and kind of the number that starts at a position.
+def parse_number(text: NDArray[np.uint8], position: int, exact: bool) -> tuple[float, int, int, int]:
+    """Value, end and kind of the number that starts at a position, and its digits as a whole number.
 
     ``text`` must have a newline at or after ``position``: every loop stops there at the latest.
-    The value is a double whose float32 rounding is right. For other kinds than :data:`NUMBER` the
-    end is meaningful only where there was a number in form (:data:`NAN`, :data:`UNCERTAIN`).
+    The value is the double nearest to the number if ``exact``, otherwise one that rounds to the same float32. For
+    other kinds than :data:`NUMBER` the end is meaningful only where there was a number in form (:data:`NAN`,
+    :data:`UNCERTAIN`). The digits are below :data:`SHORT_NUMBERS_END` if float32 keeps the number apart from others as
+    short.
     """
     digit = digit_at(text, position)
     negative = digit == MINUS
@@ -171,10 +217,11 @@ def parse_number(text: NDArray[np.uint8], position: int) -> tuple[float, int, in
         if mantissa != 0 and places > 0:
             value /= POWERS_OF_TEN[places]
     else:
-        value, position, kind = _unusual_number(text, first, position, digits, -places, mantissa)
+        value, position, kind = _unusual_number(text, first, position, digits, -places, mantissa, exact)
+        mantissa = _LONG
     if negative:
         value = -value
-    return value, position, kind
+    return value, position, kind, mantissa
 
 
 @njit(cache=True, nogil=True)
@@ -217,8 +264,9 @@ def _shortest(value: float) -> tuple[int, int]:
 def write_float32(out: NDArray[np.uint8], position: int, number: np.float32) -> int:
     """Write the shortest decimal that reads back as this float32; gives the position behind it.
 
+    Whole numbers up to 2^53 are written with all their digits, so that they are the same for whoever reads doubles.
     ``out`` must have room for 24 bytes at ``position``. Plain notation is used for magnitudes from
-    1e-5 up to 1e15, otherwise ``1.5e-07`` style without padding: ``15e-8``.
+    1e-5 up to 2^53, otherwise ``1.5e-07`` style without padding: ``15e-8``.
     """
     if np.isnan(number):
         out[position] = 110
@@ -233,6 +281,8 @@ def write_float32(out: NDArray[np.uint8], position: int, number: np.float32) -> 
     if value == 0:
         out[position] = 48
         return position + 1
+    if FLOAT32_WHOLE <= value <= FLOAT64_WHOLE:  # has no fraction
+        return int(write_whole(out, position, np.int64(value)))
     mantissa, scale = _shortest(value)
     while mantissa % 10 == 0:
         mantissa //= 10

@@ -14,8 +14,8 @@ from gradrank.models.features import Matrix
 from gradrank.runtime.kernels import njit
 
 _ROWS_PER_BLOCK = 16384
-# A standard deviation below this share of the largest value is rounding of float32: the feature is constant.
-_LEAST_DEVIATION = 1e-7
+# A standard deviation below this share of the largest value is rounding: the feature is constant.
+_LEAST_DEVIATION = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-15}
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +66,8 @@ class Scaling:
             squares += np.square(np.nan_to_num(block - mean, nan=0.0)).sum(axis=0)
         scale = np.sqrt(squares / np.maximum(count, 1.0))
         with np.errstate(invalid="ignore"):
-            constant = (
-                (count == 0) | (high <= low) | (scale <= _LEAST_DEVIATION * np.maximum(np.abs(low), np.abs(high)))
-            )
+            least = _LEAST_DEVIATION[X.dtype] * np.maximum(np.abs(low), np.abs(high))
+            constant = (count == 0) | (high <= low) | (scale <= least)
         if kind == "none":
             return cls(np.zeros(n_features), np.where(constant, 0.0, 1.0))
         return cls(mean, np.where(constant, 0.0, scale), log)

@@ -448,7 +448,7 @@ class TestWriting:
         write_letor(data, path)
         back = read_letor(path, missing=True)
         features, labels = np.asarray(data.X), data.label()
-        assert back.X.shape == features.shape
+        assert (back.X.shape, back.X.dtype) == (features.shape, features.dtype)
         # NaN has many bit patterns, only one of which is written.
         np.testing.assert_array_equal(np.isnan(back.X), np.isnan(features))
         known = ~np.isnan(features)

@@ -35,16 +35,15 @@ class Reference:
     zero_based: bool
     rows: list[tuple[float, str, dict[int, float], str]] = field(default_factory=list)
 
-    def number(self, token: bytes) -> np.float32:
+    def number(self, token: bytes) -> float:
         if NAN.fullmatch(token) and self.missing:
-            return np.float32(np.nan)
+            return np.nan
         if not NUMBER.fullmatch(token):
             raise ValueError(token)
         with np.errstate(over="ignore"):
-            value = np.float32(float(token))
-        if np.isinf(value):
-            raise ValueError(token)
-        return value
+            if np.isinf(np.float32(float(token))):
+                raise ValueError(token)
+        return float(token)
 
     def feature(self, token: bytes, row: dict[int, float]) -> None:
         index, colon, value = token.partition(b":")
@@ -83,7 +82,7 @@ class Reference:
         if not self.rows:
             return Refused(None)
         width = max((column + 1 for _, _, row, _ in self.rows for column in row), default=0)
-        features = np.zeros((len(self.rows), width), dtype=np.float32)
+        features = np.zeros((len(self.rows), width))
         for number, (_, _, row, _) in enumerate(self.rows):
             for column, value in row.items():
                 features[number, column] = value
@@ -116,7 +115,7 @@ def agree(path, content: bytes, missing: bool = False, zero_based: bool = False,
         assert caught.value.line == expected.line
         return
     data = read()
-    assert data.X.shape == expected.X.shape
+    assert (data.X.shape, data.X.dtype) == (expected.X.shape, expected.X.dtype)
     np.testing.assert_array_equal(data.X, expected.X)
     np.testing.assert_array_equal(np.signbit(data.X), np.signbit(expected.X))
     np.testing.assert_array_equal(data.label(), expected.label())

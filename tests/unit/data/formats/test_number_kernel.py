@@ -15,9 +15,9 @@ from gradrank.data.formats import number_kernel as kernel
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
-def parse(token: str, after: bytes = b"\n") -> tuple[float, int, int]:
-    text = np.frombuffer(token.encode() + after, dtype=np.uint8)
-    value, end, kind = kernel.parse_number(text, 0)
+def parse(token: str, exact: bool = False) -> tuple[float, int, int]:
+    text = np.frombuffer(token.encode() + b"\n", dtype=np.uint8)
+    value, end, kind, _ = kernel.parse_number(text, 0, exact)
     return value, end, kind
 
 
@@ -37,6 +37,10 @@ def check(token: str) -> None:
         return
     assert (kind, end) == (kernel.NUMBER, len(token))
     assert np.float32(value).tobytes() == expected.tobytes()
+    value, end, kind = parse(token, exact=True)
+    assert end == len(token)
+    if kind != kernel.UNCERTAIN:
+        assert (kind, value.hex()) == (kernel.NUMBER, float(token).hex())
 
 
 @settings(max_examples=400, deadline=None)
@@ -79,6 +83,30 @@ def test_next_to_where_rounding_turns(value, digits, nudge):
 def test_hardly_any_number_is_left_to_python():
     tokens = [repr(value) for value in np.random.default_rng(1).random(20_000).tolist()]
     assert sum(parse(token)[2] == kernel.UNCERTAIN for token in tokens) == 0
+    assert sum(parse(token, exact=True)[2] == kernel.UNCERTAIN for token in tokens) == 0
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.floats(min_value=1e-80, max_value=1e38), st.integers(17, 60), st.sampled_from([0, 1, -1]))
+def test_next_to_where_rounding_of_doubles_turns(value, digits, nudge):
+    with localcontext() as context:
+        context.prec = digits
+        middle = (Decimal(value) + Decimal(float(np.nextafter(value, np.inf)))) / 2
+        token = str(context.next_plus(middle) if nudge > 0 else context.next_minus(middle) if nudge < 0 else middle)
+    found, end, kind = parse(token, exact=True)
+    assert end == len(token)
+    assert kind == kernel.UNCERTAIN or found == float(token)
+
+
+def test_doubles_of_all_sizes():
+    rng = np.random.default_rng(4)
+    values = rng.random(20_000) * 10.0 ** rng.integers(-60, 38, 20_000)
+    left = 0
+    for token in map(repr, values.tolist()):
+        value, _, kind = parse(token, exact=True)
+        left += kind == kernel.UNCERTAIN
+        assert kind == kernel.UNCERTAIN or value == float(token)
+    assert left == 0
 
 
 @settings(max_examples=300, deadline=None)
@@ -105,8 +133,11 @@ def test_accepts_numbers_only(token):
         (0.1, "0.1"),
         (0.001348, "0.001348"),
         (123456.789, "123456.79"),
-        (1e14, "100000000000000"),
-        (1e15, "1e15"),
+        (1e7, "10000000"),
+        (1e14, "100000000376832"),
+        (1.7e9, "1700000000"),
+        (1e15, "999999986991104"),
+        (1e16, "1e16"),
         (1e-5, "0.00001"),
         (1.5e-6, "15e-7"),
         (16777216, "16777216"),
@@ -134,6 +165,9 @@ def test_written_reads_back_and_is_shortest():
             continue
         text = written(value)
         assert python(text).tobytes() == value.tobytes()
+        if 2.0**24 <= abs(value) <= 2.0**53:
+            assert int(text) == int(value)
+            continue
         digits = re.sub(r"e.*", "", text).replace(".", "").lstrip("-0").rstrip("0")
         shortest = np.format_float_scientific(value, unique=True, trim="-")
         assert len(digits) <= len(re.sub(r"e.*", "", shortest).replace(".", "").lstrip("-"))
