@@ -7,8 +7,8 @@ little for what is counted or dated: around 1.7 billion, where today's epoch sec
 1. a feature without fractions (as float32 has it) that holds a number between 2^24 and 2^53, or their negatives,
    which float32 changes: seconds, identifiers, large counts;
 2. any other feature, if more than 2 in 1,000 of its distinct values become equal in float32. For this up to 4,096
-   rows are looked at, in four blocks spread over the data. (Of as many random numbers of one magnitude float32 makes 0.25
-   in 1,000 equal: seven digits are enough for these.)
+   rows are looked at, in four blocks spread over the data. (Of as many random numbers of one magnitude float32 makes
+   0.25 in 1,000 equal: seven digits are enough for these.)
 
 Numbers beyond the range of float32 (about ±3.4e38) are refused in either case.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from gradrank.data.precision import Matrix, fitting_matrix
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
+from gradrank.runtime.suggestions import known_keywords
 
 PRIMARY_LABEL = "label"
 
@@ -41,24 +42,25 @@ class RankingData:
     """
 
     X: Matrix
-    """Features, documents × features, in float32, or in float64 if one of them needs it (:mod:`gradrank.data.precision`);
-    NaN = missing; may be a memory map."""
+    """Features, documents × features; NaN = missing; float32, or float64 if one of them needs it (see
+    :mod:`gradrank.data.precision`); may be a memory map."""
     indptr: NDArray[np.int64]
     """Query boundaries, length queries + 1."""
     labels: Mapping[str, NDArray[np.float32]]
     """Label columns by source name; the first is the primary one; NaN = unjudged."""
     qid: Strings
-    """One id a query."""
+    """Query ids, one per query."""
     docid: Strings | None = None
-    """One id a document, if known."""
+    """Document ids, one per document, if known."""
     weight: NDArray[np.float64] | None = None
-    """One weight a query, if any."""
+    """Weights, one per query, if any."""
     feature_names: tuple[str, ...] = ()
     rows: NDArray[np.int64] | None = field(default=None, repr=False)
     """If regrouping moved rows: ``rows[i]`` is the input row that document ``i`` came from."""
 
     # ------------------------------------------------------------------ construction
     @classmethod
+    @known_keywords
     def from_arrays(
         cls,
         X: ArrayLike,
@@ -71,14 +73,30 @@ class RankingData:
         feature_names: Sequence[str] | None = None,
         regroup: bool = True,
     ) -> RankingData:
-        """Check and group arrays.
+        """Ranking data from arrays: checked, and grouped by query.
 
-        ``y`` is one label column or a mapping of them by source name; NaN = unjudged. Queries are given
-        either by ``qid`` (one id a row, in any order) or by ``group`` (sizes of consecutive queries, as
-        LightGBM has it). ``weight`` is one number a query, in order of first appearance. Rows of a
-        query that are not consecutive are brought together, keeping their order (``rows`` then tells
-        where each came from), or refused with ``regroup=False``.
+        Parameters
+        ----------
+        X
+            Features, a matrix of documents × features; NaN = missing.
+        y
+            Labels, one per row, or a mapping of label source → labels, the primary one first; NaN = unjudged.
+        qid
+            Query ids, one per row, in any order.
+        group
+            Sizes of consecutive queries, as LightGBM has it, instead of ``qid``.
+        docid
+            Document ids, one per row.
+        weight
+            Weights, one per query, in order of first appearance.
+        feature_names
+            Names of the features; ``f1``, ``f2``, … if not given.
+        regroup
+            Whether rows of a query that are not consecutive are brought together, keeping their order (``rows`` then
+            tells where each came from), or refused.
 
+        Examples
+        --------
         >>> data = RankingData.from_arrays([[1.0], [2.0], [3.0]], [1, 0, 1], qid=[7, 8, 7])
         >>> data.rows.tolist(), list(data.qid)
         ([0, 2, 1], ['7', '8'])
@@ -110,6 +128,41 @@ class RankingData:
             feature_names=names,
             rows=order,
         )
+
+    @classmethod
+    def from_frame(cls, frame: Any, **columns: Any) -> RankingData:
+        """Ranking data from a pandas or polars frame or an Arrow table.
+
+        Parameters
+        ----------
+        frame
+            The frame, one row per document, in any order.
+        columns
+            Which column is what (``qid=``, ``labels=``, ``features=``, ``ignore=`` …), where its name does not tell;
+            see :func:`gradrank.data.frames.from_frame`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"query": [1, 1], "grade": [0, 1], "bm25": [3.5, 7.1]})
+        >>> RankingData.from_frame(frame, qid="query", labels="grade")
+        RankingData(1 queries, 2 documents, 1 features, labels: grade)
+        """
+        from gradrank.data.frames import from_frame
+
+        return from_frame(frame, **columns)
+
+    def to_frame(self, kind: Literal["pandas", "polars", "arrow"] = "pandas") -> Any:
+        """The data as a frame, one row per document; see :func:`gradrank.data.frames.to_frame`.
+
+        Parameters
+        ----------
+        kind
+            ``"pandas"``, ``"polars"`` or ``"arrow"``.
+        """
+        from gradrank.data.frames import to_frame
+
+        return to_frame(self, kind)
 
     # ------------------------------------------------------------------ facts
     @property
@@ -184,9 +237,37 @@ class RankingData:
         return replace(self, labels=labels)
 
     def with_weight(self, weight: ArrayLike | None) -> RankingData:
-        """The same data with other query weights."""
+        """The same data with other query weights, one per query in this data's order."""
         checked = None if weight is None else _query_weights(weight, self.n_queries)
         return replace(self, weight=checked)
+
+    def with_sample_weight(self, sample_weight: ArrayLike) -> RankingData:
+        """The same data with query weights that are given per row, as scikit-learn has them, or per query.
+
+        Parameters
+        ----------
+        sample_weight
+            One number per row, in the order in which the rows were given and the same in all rows of a query; or one
+            number per query, in order of first appearance.
+
+        Examples
+        --------
+        >>> data = RankingData.from_arrays([[1.0], [2.0], [3.0]], qid=[7, 8, 7])
+        >>> data.with_sample_weight([2.0, 5.0, 2.0]).weight.tolist()
+        [2.0, 5.0]
+        """
+        try:
+            values = np.asarray(sample_weight, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError("the weights hold something that is not a number") from None
+        if values.shape == (self.n_docs,):
+            return replace(self, weight=_weight_of_rows(self, self.from_input_order(values)))
+        if values.shape != (self.n_queries,):
+            raise DataError(
+                f"the weights have shape {values.shape}, expected one number for each of {self.n_docs} documents or of "
+                f"{self.n_queries} queries"
+            )
+        return self.with_weight(values)
 
     def in_input_order(self, values: NDArray[Any]) -> NDArray[Any]:
         """Bring per-document values back to the order of the rows as they were given.
@@ -270,18 +351,35 @@ def _query_weights(values: ArrayLike, n_queries: int) -> NDArray[np.float64]:
     return weight
 
 
+def _weight_of_rows(data: RankingData, column: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weight of each query, given in all of its rows."""
+    weight = column[data.indptr[:-1]]
+    query = data.query_of_row()
+    wrong = np.flatnonzero((column != weight[query]) | ~np.isfinite(column) | (column < 0))
+    if len(wrong):
+        row, number = int(wrong[0]), int(query[wrong[0]])
+        first = weight[number]
+        expected = f"{first:g} as in its first row" if np.isfinite(first) and first >= 0 else "a number of 0 or more"
+        raise DataError(f"the weight of query {data.qid[number]} is {column[row]:g} in one row, expected {expected}")
+    return weight
+
+
 def _group(
     n_docs: int, qid: ArrayLike | Sequence[object] | None, group: ArrayLike | None, regroup: bool
 ) -> tuple[NDArray[np.int64], Strings, NDArray[np.int64] | None]:
     """Query boundaries, query ids, and the row order if rows had to move."""
     if (qid is None) == (group is None):
-        raise DataError("give the queries by qid (one id a row) or by group (sizes), one of the two")
+        raise DataError("give the queries by qid (one id per row) or by group (sizes), one of the two")
     if group is not None:
         indptr = indptr_of_sizes(np.asarray(group), n_docs)
         return indptr, Strings.of(range(1, len(indptr))), None
     values = np.asarray(qid)
     if values.shape != (n_docs,):
         raise DataError(f"qid has shape {values.shape}, expected one id for each of {n_docs} documents")
+    if values.dtype.kind == "O":
+        missing = [row for row, value in enumerate(values) if _is_missing(value)]
+        if missing:
+            raise DataError(f"qid of document {missing[0] + 1} is missing")
     if values.dtype.kind == "f":
         if not np.isfinite(values).all():
             raise DataError(f"qid of document {int(np.flatnonzero(~np.isfinite(values))[0]) + 1} is missing")
@@ -297,6 +395,13 @@ def _group(
         run = next(run for run in range(len(starts)) if first[inverse[run]] != run)
         raise DataError(f"rows of query {run_ids[run]!s} are not consecutive: it comes again at row {starts[run] + 1}")
     return indptr, Strings.of(run_ids[first_runs].tolist()), order
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):  # pandas' NA is neither equal nor different
+        return True
 
 
 def indptr_of_sizes(sizes: NDArray[Any], n_docs: int) -> NDArray[np.int64]:

@@ -3,10 +3,10 @@
 Reading gives ``float(token)`` for every token, or a double that rounds to the same float32 where no more is asked for.
 Up to 2^53 and 10^±22 one division or multiplication of two exact doubles is rounded once, hence right (Clinger, "How to
 read floating point numbers accurately", PLDI 1990). Beyond that the product of the first 18 digits and a rounded
-power of ten is off by less than 4 units in the last place of a double, and float32 has 29 bits less: the float32 is certain
-unless a rounding boundary lies within that error. For the double itself digits and power are taken as sums of
-two doubles, whose product has some 100 bits. A token whose rounding is not certain even so, about one in 10^7 at worst,
-is reported as :data:`UNCERTAIN` and left to Python.
+power of ten is off by less than 4 units in the last place of a double, and float32 has 29 bits less: the float32 is
+certain unless a rounding boundary lies within that error. For the double itself digits and power are taken as sums
+of two doubles, whose product has some 100 bits. A token whose rounding is not certain even so, about one in 10^7 at
+worst, is reported as :data:`UNCERTAIN` and left to Python.
 """
 
 from __future__ import annotations

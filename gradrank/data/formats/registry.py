@@ -46,9 +46,9 @@ LETOR = FileFormat(
 # A new format is one line here.
 FORMATS: tuple[FileFormat, ...] = (
     LETOR,
-    FileFormat("parquet", (".parquet", ".pq"), "gradrank.data.formats.frames", "read_parquet", "write_parquet"),
-    FileFormat("arrow", (".arrow", ".feather", ".ipc"), "gradrank.data.formats.frames", "read_arrow", "write_arrow"),
-    FileFormat("csv", (".csv", ".tsv"), "gradrank.data.formats.frames", "read_csv", "write_csv", True),
+    FileFormat("parquet", (".parquet", ".pq"), "gradrank.data.formats.parquet", "read_parquet", "write_parquet"),
+    FileFormat("arrow", (".arrow", ".feather", ".ipc"), "gradrank.data.formats.arrow", "read_arrow", "write_arrow"),
+    FileFormat("csv", (".csv", ".tsv"), "gradrank.data.formats.csv", "read_csv", "write_csv", True),
     FileFormat("binary", (".gradrank",), "gradrank.data.formats.binary", "open_binary", "write_binary"),
 )
 
@@ -153,12 +153,5 @@ def _check_options(form: FileFormat, function: Callable[..., Any], options: Mapp
 
 def _options(function: Callable[..., Any]) -> list[str]:
     """Names of the options that a reader or writer takes."""
-    names = []
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind is parameter.KEYWORD_ONLY and not parameter.name.startswith("_"):
-            names.append(parameter.name)
-        elif parameter.kind is parameter.VAR_KEYWORD:
-            from gradrank.data.formats.frames import ColumnOptions
-
-            names += list(ColumnOptions.__annotations__)
-    return names
+    parameters = inspect.signature(function).parameters.values()
+    return [item.name for item in parameters if item.kind is item.KEYWORD_ONLY and not item.name.startswith("_")]

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from gradrank.data.interpret import as_ranking_data
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import GradrankWarning, ModelError, NotConvergedWarning, TrainingError
 from gradrank.learners.base.common_parameters import CommonParameters
@@ -37,23 +38,7 @@ def ranking_data(X: Any, y: Any = None, qid: Any = None, *, weight: ArrayLike | 
     >>> ranking_data([[1.0], [2.0]], [0, 1], qid=[1, 1]).n_queries
     1
     """
-    if isinstance(X, RankingData):
-        if y is not None or qid is not None:
-            raise TrainingError("RankingData holds its labels and queries: give y and qid with arrays only")
-        return X if weight is None else X.with_weight(weight)
-    names = None
-    if hasattr(X, "columns") and hasattr(X, "to_numpy"):
-        columns = [str(name) for name in X.columns]
-        if qid is None and QID_COLUMN in columns:
-            qid = X[X.columns[columns.index(QID_COLUMN)]]
-        kept = [name for name, text in zip(X.columns, columns, strict=True) if text != QID_COLUMN]
-        names = [str(name) for name in kept]
-        X = X[kept].to_numpy()
-        if X.dtype == object:
-            X = X.astype(np.float64)
-    if qid is None:
-        raise TrainingError("there are no query ids: give qid=…, a frame with a column 'qid', or RankingData")
-    return RankingData.from_arrays(X, y, qid=np.asarray(qid), weight=weight, feature_names=names)
+    return as_ranking_data(X, y, qid, sample_weight=weight)
 
 
 def as_measure(measure: AnyMeasure | str) -> AnyMeasure:

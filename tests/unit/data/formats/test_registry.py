@@ -107,7 +107,7 @@ def test_options_that_a_format_does_not_take(data, tmp_path):
     with pytest.raises(DataError, match="format binary does not take the option 'qid'; it takes no options"):
         read_data(tmp_path / "a.gradrank", qid="x")
     write_data(data, tmp_path / "a.parquet")
-    with pytest.raises(DataError, match="format parquet does not take the option 'n_features'; it takes qid, docid"):
+    with pytest.raises(DataError, match="format parquet does not take the option 'n_features'; it takes qid, labels"):
         read_data(tmp_path / "a.parquet", n_features=3)
     with pytest.raises(DataError, match="writing the format csv does not take the option 'label'; it takes delimiter"):
         write_data(data, tmp_path / "a.csv", label="x")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import sys
 from decimal import Decimal
 
 import numpy as np
@@ -10,18 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradrank.data.formats.frames import (
-    from_frame,
-    read_arrow,
-    read_csv,
-    read_parquet,
-    to_frame,
-    write_arrow,
-    write_csv,
-    write_parquet,
-)
+from gradrank.data.formats.arrow import read_arrow, write_arrow
+from gradrank.data.formats.csv import read_csv, write_csv
+from gradrank.data.formats.parquet import read_parquet, write_parquet
+from gradrank.data.frames import from_frame, to_frame
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import DataError, MissingExtraError
+from gradrank.errors import DataError, GradrankWarning, MissingExtraError
 from tests.support.data import assert_same
 
 pa = pytest.importorskip("pyarrow")
@@ -106,8 +101,10 @@ def test_roles_by_argument(make_frame):
 
 def test_labels_by_argument():
     frame = pandas_frame(COLUMNS)
-    assert from_frame(frame, labels="label").label_names == ("label",)
-    assert "label:clicks" in from_frame(frame, labels="label").feature_names
+    with pytest.warns(GradrankWarning, match="column 'label:clicks' looks like"):
+        data = from_frame(frame, labels="label")
+    assert data.label_names == ("label",)
+    assert data.feature_names == ("bm25", "is_home", "length")
     assert from_frame(frame, labels=["label", "label:clicks"]).label_names == ("label", "clicks")
     assert from_frame(frame, labels=()).label_names == ()
     assert from_frame(frame, ignore=["label:clicks", "is_home"]).feature_names == ("bm25", "length")
@@ -236,8 +233,8 @@ def large() -> RankingData:
 
 
 def test_many_blocks_and_row_groups(large, tmp_path, monkeypatch):
-    monkeypatch.setattr("gradrank.data.formats.frames._ROW_GROUP_BYTES", 1024 * 4 * 40)
-    monkeypatch.setattr("gradrank.data.formats.frames._BLOCK_BYTES", 300 * 4 * 40)
+    monkeypatch.setattr("gradrank.data.tables._ROW_GROUP_BYTES", 1024 * 4 * 40)
+    monkeypatch.setattr("gradrank.data.tables._BLOCK_BYTES", 300 * 4 * 40)
     write_parquet(large, tmp_path / "a.parquet")
     assert pq.ParquetFile(tmp_path / "a.parquet").num_row_groups == 3
     assert_same(read_parquet(tmp_path / "a.parquet"), large)
@@ -396,7 +393,7 @@ def test_csv_header_that_is_not_text(tmp_path):
         ({"qid": [1], "a": [1]}, {"labels": "b"}, "there is no column 'b' for labels"),
         ({"qid": [1], "a": [1]}, {"labels": "a", "features": ["a"]}, "'a' is named for labels and for features"),
         ({"qid": [1], "a": [1], "label:a": [2]}, {"labels": ["a", "label:a"]}, "both give the label 'a'"),
-        ({"f": [1]}, {}, "there is no column 'qid' or 'query_id' and none is named by qid="),
+        ({"f": [1]}, {}, r"there is no column 'qid' or 'query_id', and qid= \(--qid-column\) names no other"),
         ({"qid": pa.array([], pa.int64())}, {}, "there are no documents"),
     ],
 )
@@ -447,9 +444,24 @@ def test_folder_without_parquet(tmp_path):
 
 
 def test_missing_package(monkeypatch, tmp_path):
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    table, polars = arrow_frame(COLUMNS), polars_frame(COLUMNS)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for frame in (table, polars):
+        with pytest.raises(MissingExtraError, match=r"pyarrow: pip install 'gradrank\[parquet\]'"):
+            from_frame(frame)
     with pytest.raises(MissingExtraError, match=r"pyarrow: pip install 'gradrank\[parquet\]'"):
-        from_frame(pd.DataFrame({"qid": [1]}))
+        read_parquet(tmp_path / "a.parquet")
+
+
+def test_pandas_frames_need_no_other_package(monkeypatch):
+    frame = pandas_frame(COLUMNS)
+    frame["nullable"] = pd.array([1, None, 3], dtype="Int64")
+    expected = from_frame(frame)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert_same(from_frame(frame), expected)
+    frame["title"] = ["a", "b", "c"]
+    with pytest.raises(DataError, match="column 'title' does not hold numbers; encode it as numbers, or leave it out"):
+        from_frame(frame)
 
 
 def test_failed_write_leaves_nothing(tmp_path):

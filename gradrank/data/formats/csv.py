@@ -1,0 +1,125 @@
+"""CSV files with a header line, also separated by tabs or other characters, also compressed."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.data.formats.compressed import open_for_writing, read_bytes, without_compression_suffix
+from gradrank.data.precision import FLOAT32_WHOLE, row_blocks
+from gradrank.data.ranking_data import RankingData
+from gradrank.data.roles import Columns, LabelChoice, resolve_roles
+from gradrank.data.tables import arrow, arrow_errors, data_of_table, existing, require, row_groups
+from gradrank.errors import DataError
+from gradrank.runtime.suggestions import known_keywords
+
+
+@known_keywords
+def read_csv(
+    path: str | Path,
+    *,
+    delimiter: str | None = None,
+    qid: str | None = None,
+    labels: LabelChoice = None,
+    docid: str | None = None,
+    weight: str | None = None,
+    features: Sequence[str] | None = None,
+    keep: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    regroup: bool = True,
+) -> RankingData:
+    """Read a CSV file with a header line; ``.tsv`` files are separated by tabs; may be compressed.
+
+    Ids are taken as they are written (``007`` stays ``007``); an empty or ``NA`` field is missing.
+
+    Parameters
+    ----------
+    path
+        The file.
+    delimiter
+        The character between fields; a comma by default, a tab for files that end in ``.tsv``.
+    qid, labels, docid, weight, features, keep, ignore, regroup
+        Which column is what; see :func:`gradrank.data.frames.from_frame`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text("qid,label,bm25\\n007,1,3.5\\n007,,2\\n")
+    >>> data = read_csv(path)
+    >>> list(data.qid), data.label().tolist()
+    (['007'], [1.0, nan])
+    """
+    pa, pyarrow_csv = arrow(), require("pyarrow.csv", "parquet")
+    columns = Columns(qid=qid, labels=labels, docid=docid, weight=weight, features=features, keep=keep, ignore=ignore)
+    path = existing(path)
+    delimiter = _delimiter(path, delimiter)
+    content = read_bytes(path)
+    roles = resolve_roles(_header(content, delimiter, path), columns, path=path)
+    ids = [name for name in (roles.qid, roles.docid) if name is not None]
+    with arrow_errors(path, "CSV"):
+        table = pyarrow_csv.read_csv(
+            pa.BufferReader(pa.py_buffer(content)),
+            parse_options=pyarrow_csv.ParseOptions(delimiter=delimiter),
+            convert_options=pyarrow_csv.ConvertOptions(column_types={name: pa.large_string() for name in ids}),
+        )
+        return data_of_table(table, columns, regroup=regroup, path=path)
+
+
+def write_csv(data: RankingData, path: str | Path, *, delimiter: str | None = None) -> None:
+    """Write a CSV file with a header line (tabs for ``.tsv``) that :func:`read_csv` reads back the same.
+
+    CSV has no place for roles, so a feature named as a role (``weight``) comes back as that role.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.tsv"
+    >>> write_csv(RankingData.from_arrays([[1.5]], [1], qid=["a"]), path)
+    >>> path.read_text().splitlines()
+    ['"qid"\\t"label"\\t"f1"', '"a"\\t1\\t1.5']
+    """
+    pyarrow_csv = require("pyarrow.csv", "parquet")
+    options = pyarrow_csv.WriteOptions(delimiter=_delimiter(path, delimiter))
+    with open_for_writing(path) as file:
+        tables = row_groups(data)
+        first = next(tables)
+        schema = _with_whole_numbers(data, first.schema)
+        with pyarrow_csv.CSVWriter(file, schema, write_options=options) as writer:
+            writer.write_table(first.cast(schema))
+            for table in tables:
+                writer.write_table(table.cast(schema))
+
+
+def _with_whole_numbers(data: RankingData, schema: Any) -> Any:
+    """The schema with float64 for features whose whole numbers float32 would write with fewer digits than they have."""
+    largest = np.zeros(data.n_features)
+    for start, end in row_blocks(data.n_docs, data.n_features):
+        largest = np.fmax(largest, np.fmax.reduce(np.abs(data.X[start:end]), axis=0))
+    for name in (data.feature_names[column] for column in np.flatnonzero(largest > FLOAT32_WHOLE)):
+        schema = schema.set(schema.get_field_index(name), arrow().field(name, arrow().float64()))
+    return schema
+
+
+def _delimiter(path: str | Path, given: str | None) -> str:
+    if given is None:
+        return "\t" if without_compression_suffix(path).suffix.lower() == ".tsv" else ","
+    if len(given) != 1 or not given.isascii() or given in '"\r\n':
+        raise DataError(f"delimiter is {given!r}, expected one character such as ';'", path=path)
+    return given
+
+
+def _header(content: NDArray[np.uint8], delimiter: str, path: Path) -> list[str]:
+    line_end = np.flatnonzero(content[: 1 << 24] == ord("\n"))
+    header = content[: line_end[0] if len(line_end) else len(content)].tobytes().removeprefix(b"\xef\xbb\xbf")
+    try:
+        text = header.decode().rstrip("\r")
+    except UnicodeDecodeError:
+        raise DataError("header is not UTF-8 text", path=path, line=1) from None
+    names = next(csv.reader([text], delimiter=delimiter), [])
+    if not names:
+        raise DataError("is empty, expected a header line with column names", path=path, line=1)
+    return names

@@ -1,0 +1,185 @@
+"""Data frames — pandas, polars, Arrow — to ranking data and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any, Literal
+
+import numpy as np
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.data.roles import Columns, LabelChoice, resolve_roles
+from gradrank.data.tables import Beside, arrow, arrow_errors, data_of_table, require, to_table
+from gradrank.errors import DataError
+from gradrank.runtime.suggestions import known_keywords
+
+_EXPECTED = "a pandas or polars DataFrame or an Arrow table"
+
+
+@known_keywords
+def from_frame(
+    frame: Any,
+    *,
+    qid: str | None = None,
+    labels: LabelChoice = None,
+    docid: str | None = None,
+    weight: str | None = None,
+    features: Sequence[str] | None = None,
+    keep: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    regroup: bool = True,
+) -> RankingData:
+    """Ranking data from a pandas or polars frame or an Arrow table, one row per document, in any order.
+
+    Columns that no argument names go by their names: ``qid`` (or ``query_id``), ``docid``, ``weight``, ``label`` and
+    ``label:NAME`` have these roles, and all others are features. Columns that look like a label (``grade``, ``clicks``
+    …), an id or a weight never become features by themselves: with ``labels=`` they are left out with a warning,
+    without it they are an error.
+
+    Parameters
+    ----------
+    frame
+        The frame. Nulls and NaN are missing features or unjudged labels; booleans are 0 and 1.
+    qid
+        Column of query ids.
+    labels
+        Label columns, the primary one first: ``"grade"``, ``["grade", "clicks"]``, or label name → column as in
+        ``{"clicks": "n_clicks"}``; ``()`` = no labels.
+    docid
+        Column of document ids.
+    weight
+        Column of query weights, the same number in all rows of a query.
+    features
+        The feature columns, if not all columns without another role.
+    keep
+        Columns that are features although their names look like a label, an id or a weight.
+    ignore
+        Columns to leave out.
+    regroup
+        Whether rows of a query that are not consecutive are brought together (the result remembers where each came
+        from) or refused.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"qid": [1, 1, 2], "label": [0, 1, None], "bm25": [3.5, 7.1, 2.0]})
+    >>> data = from_frame(frame)
+    >>> data, data.feature_names
+    (RankingData(2 queries, 3 documents, 1 features, labels: label), ('bm25',))
+    """
+    columns = Columns(qid=qid, labels=labels, docid=docid, weight=weight, features=features, keep=keep, ignore=ignore)
+    return data_of_frame(frame, columns, regroup=regroup)
+
+
+def to_frame(data: RankingData, kind: Literal["pandas", "polars", "arrow"] = "pandas") -> Any:
+    """The data as a frame: ``qid``, ``docid``, ``weight``, labels and features, one row per document.
+
+    A missing value is a null (NaN in pandas). A role's column whose name a feature already has gets ``_`` appended.
+
+    Parameters
+    ----------
+    data
+        The data; its documents come query by query.
+    kind
+        ``"pandas"``, ``"polars"`` or ``"arrow"`` (a table, which remembers the roles of its columns).
+
+    Examples
+    --------
+    >>> data = RankingData.from_arrays([[3.5], [7.1]], [0, 1], qid=["a", "a"], feature_names=["bm25"])
+    >>> to_frame(data)
+      qid  label  bm25
+    0   a    0.0   3.5
+    1   a    1.0   7.1
+    """
+    table = to_table(data, 0, data.n_docs)
+    if kind == "arrow":
+        return table
+    if kind == "pandas":
+        require("pandas", "frames")
+        return table.to_pandas()
+    if kind == "polars":
+        return require("polars", "frames").from_arrow(table)
+    raise DataError(f"frame kind is {kind!r}, expected 'pandas', 'polars' or 'arrow'")
+
+
+def is_frame(value: Any) -> bool:
+    """Whether something is a frame: pandas', polars', Arrow's, or one that speaks Arrow.
+
+    >>> import pandas as pd
+    >>> is_frame(pd.DataFrame({"a": [1]})), is_frame(pd.Series([1])), is_frame([[1]])
+    (True, False, False)
+    """
+    kind = type(value)  # a lazy frame would look its columns up
+    named = hasattr(kind, "columns") or hasattr(kind, "column_names")
+    return named and (hasattr(kind, "__arrow_c_stream__") or _package(value) in ("pandas", "polars", "pyarrow"))
+
+
+def data_of_frame(
+    frame: Any,
+    columns: Columns,
+    *,
+    regroup: bool = True,
+    beside: Beside = Beside(),  # noqa: B008 - frozen
+) -> RankingData:
+    """Ranking data from a frame and what is given beside it."""
+    if not is_frame(frame):
+        raise DataError(f"frame is a {type(frame).__qualname__}, expected {_EXPECTED}")
+    if _package(frame) == "pandas" and find_spec("pyarrow") is None:
+        return _without_arrow(frame, columns, regroup, beside)
+    with arrow_errors(None, "a frame"):
+        return data_of_table(_as_table(frame), columns, regroup=regroup, beside=beside)
+
+
+def _package(value: Any) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+def _as_table(frame: Any) -> Any:
+    """Any frame as an Arrow table."""
+    pa = arrow()
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if _package(frame) == "polars":
+        return (frame.collect() if hasattr(frame, "collect") else frame).to_arrow()
+    if _package(frame) != "pandas":
+        return pa.table(frame)
+    names = [str(name) for name in frame.columns]
+    arrays = []
+    for position, name in enumerate(names):
+        try:
+            arrays.append(pa.array(frame.iloc[:, position], from_pandas=True))
+        except (pa.ArrowException, TypeError, ValueError):
+            raise DataError(f"column {name!r} holds values of several types, expected one type") from None
+    return pa.Table.from_arrays(arrays, names=names)
+
+
+def _without_arrow(frame: Any, columns: Columns, regroup: bool, beside: Beside) -> RankingData:
+    """Ranking data from a pandas frame of plain numbers, where pyarrow is not installed."""
+    names = [str(name) for name in frame.columns]
+    roles = resolve_roles(names, columns)
+    roles.warn_of_left_out()
+
+    def column(name: str) -> Any:
+        return frame.iloc[:, names.index(name)]
+
+    def numbers(name: str) -> Any:
+        if column(name).dtype.kind not in "biuf":
+            raise DataError(
+                f"column {name!r} does not hold numbers; encode it as numbers, or leave it out with ignore="
+            )
+        return column(name).to_numpy(dtype=np.float64, na_value=np.nan)
+
+    values = [numbers(name) for name in roles.features]
+    data = RankingData.from_arrays(
+        np.column_stack(values) if values else np.empty((len(frame), 0)),
+        {**{source: numbers(name) for source, name in roles.labels.items()}, **beside.labels},
+        qid=beside.qid if roles.qid is None else column(roles.qid).to_numpy(),
+        group=beside.group,
+        docid=beside.docid if roles.docid is None else column(roles.docid).tolist(),
+        feature_names=roles.features,
+        regroup=regroup,
+    )
+    return data if roles.weight is None else data.with_sample_weight(numbers(roles.weight))

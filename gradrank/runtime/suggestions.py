@@ -1,0 +1,45 @@
+"""Naming what was probably meant by a misspelt word."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a sentence that names the nearest known word, or nothing if none is near.
+
+    >>> did_you_mean("lables", ["labels", "features"])
+    "; did you mean 'labels'?"
+    >>> did_you_mean("colour", ["labels", "features"])
+    ''
+    """
+    close = get_close_matches(word, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def known_keywords(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function that is called with an unknown keyword name the nearest one it knows.
+
+    >>> @known_keywords
+    ... def read(path, *, labels=None): ...
+    >>> read("a", lables=1)
+    Traceback (most recent call last):
+    TypeError: read() has no argument 'lables'; did you mean 'labels'?
+    """
+    known = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **keywords: P.kwargs) -> R:
+        for word in keywords:
+            if word not in known:
+                raise TypeError(f"{function.__name__}() has no argument {word!r}{did_you_mean(word, known)}")
+        return function(*args, **keywords)
+
+    return checked
