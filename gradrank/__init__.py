@@ -15,7 +15,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "gradrank.combine": ("combine_rankers", "optimal_combination", "refit_weights", "search_weights"),
     "gradrank.data.artificial": ("make_data", "make_splits"),
     "gradrank.data.formats.columns": ("read_column", "write_column"),
-    "gradrank.data.formats.frames": ("from_frame", "to_frame"),
+    "gradrank.data.frames": ("from_frame", "to_frame"),
     "gradrank.data.formats.registry": ("read_data", "write_data"),
     "gradrank.data.profile": ("profile",),
     "gradrank.data.ranking_data": ("RankingData",),
@@ -94,10 +94,10 @@ if TYPE_CHECKING:
     from gradrank.data.artificial import make_splits as make_splits
     from gradrank.data.formats.columns import read_column as read_column
     from gradrank.data.formats.columns import write_column as write_column
-    from gradrank.data.formats.frames import from_frame as from_frame
-    from gradrank.data.formats.frames import to_frame as to_frame
     from gradrank.data.formats.registry import read_data as read_data
     from gradrank.data.formats.registry import write_data as write_data
+    from gradrank.data.frames import from_frame as from_frame
+    from gradrank.data.frames import to_frame as to_frame
     from gradrank.data.profile import profile as profile
     from gradrank.data.ranking_data import RankingData as RankingData
     from gradrank.data.splits import concatenate as concatenate

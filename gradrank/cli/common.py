@@ -9,13 +9,14 @@ import tomllib
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import typer
 
 from gradrank.cli.options import NumberOrText, OutputFormat
+from gradrank.cli.reading import Reading
 from gradrank.errors import DataError, GradrankWarning
 from gradrank.runtime.first_use import on_compiling
 
@@ -76,42 +77,16 @@ def named_files(options: Sequence[str] | None, flag: str = "--label") -> Iterato
         yield name, Path(file)
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How to read a data file, as the options of a command say."""
-
-    format: str | None = None
-    missing: bool = False
-    zero_based: bool = False
-    group: Path | None = None
-    strict_order: bool = False
-    n_features: int | None = None
-
-    def options(self) -> dict[str, Any]:
-        """What was asked for, and nothing else: each format takes its own options and refuses others."""
-        asked: dict[str, Any] = {}
-        if self.missing:
-            asked["missing"] = True
-        if self.zero_based:
-            asked["zero_based"] = True
-        if self.group is not None:
-            asked["group_file"] = self.group
-        if self.strict_order:
-            asked["regroup"] = False
-        if self.n_features is not None:
-            asked["n_features"] = self.n_features
-        return asked
-
-
 def load_data(
     path: Path, notes: Notes, reading: Reading, labels: Sequence[str] | None = None, flag: str = "--label"
 ) -> RankingData:
     """Read data with label columns from ``NAME=FILE`` options; say if its rows were regrouped."""
     label_files = dict(named_files(labels, flag))
-    from gradrank.data.formats.registry import read_data
+    from gradrank.data.formats import registry
 
+    reading.check(registry.format_to_read(path, reading.format), path)
     with notes.working(f"reading {path}"):
-        data = read_data(path, format=reading.format, label_files=label_files, **reading.options())
+        data = registry.read_data(path, format=reading.format, label_files=label_files, **reading.options)
     if data.rows is not None:
         notes.say(f"{path}: rows of some queries are not consecutive; they were brought together")
     return data

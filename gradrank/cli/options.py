@@ -106,14 +106,6 @@ LabelFiles = Annotated[
         help="A further label source: one number per line in DATA's row order. May be repeated.",
     ),
 ]
-FormatName = Annotated[
-    str | None, typer.Option("--from", metavar="FORMAT", help="Format of DATA, if its suffix does not tell.")
-]
-Missing = Annotated[bool, typer.Option("--missing", help="LETOR: take 'nan' as a missing feature or unjudged label.")]
-ZeroBased = Annotated[bool, typer.Option("--zero-based", help="LETOR: feature indices start at 0.")]
-Group = Annotated[
-    Path | None, typer.Option("--group", metavar="FILE", help="LETOR: sizes of consecutive queries, one per line.")
-]
 Weighted = Annotated[bool, typer.Option("--weighted", help="Weigh queries by DATA's query weights.")]
 ShowAs = Annotated[OutputFormat, typer.Option("--format", help="Form of the output.")]
 Threads = Annotated[
@@ -123,8 +115,4 @@ Seed = Annotated[int, typer.Option("--random-state", "--seed", min=0, help="Seed
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Model file: gradrank's, LightGBM's text, or XGBoost's JSON or UBJSON.")
-]
-FeatureCount = Annotated[
-    int | None,
-    typer.Option("--n-features", metavar="N", min=1, help="LETOR: number of features, if files lack the last ones."),
 ]

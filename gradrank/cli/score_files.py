@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradrank.cli.common import Notes, Reading, load_data, with_features
+from gradrank.cli.common import Notes, load_data, with_features
+from gradrank.cli.reading import Reading
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def load_systems(
             raise DataError("--label needs one number for each row of DATA, but DATA is TREC qrels")
         if models:
             raise DataError(f"--model {next(iter(models))} needs features to score, but DATA is TREC qrels")
+        if reading.words():
+            raise DataError(f"{reading.words()[0]} does not go with TREC qrels", path=path)
         with notes.working(f"reading {path}"):
             return Documents.trec(path, {name: name for name in score_files}), {name: name for name in score_files}
     data = load_data(path, notes, reading, labels)

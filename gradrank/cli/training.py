@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, check_writable, load_data, print_table, print_text, with_features
+from gradrank.cli.common import Notes, check_writable, load_data, print_table, print_text, with_features
 from gradrank.cli.interruption import Interruption
 from gradrank.cli.parameters import flag_of, learner_parameters, option_words
+from gradrank.cli.reading import Reading
 from gradrank.errors import DataError, GradrankError
 from gradrank.learners.base.progress import Progress
 
@@ -250,7 +251,7 @@ class Run:
         for key, path in self.files.items():
             words += [f"--{key.rstrip('0123456789')}", str(path)]
             words += [word for option in labels[key] for word in (_label_flag(key), option)]
-        words += _reading_options(reading)
+        words += reading.words()
         words += ["--checkpoint", str(checkpoint)] if checkpoint else []
         n_jobs = self.learner.n_jobs
         words += ["--threads", str(n_jobs)] if n_jobs else []
@@ -302,10 +303,3 @@ def _parameter_options(learner: RankingEstimator) -> list[str]:
         if name in offered and name not in ("base", "n_jobs") and value not in (None, ()):
             words += option_words(name, value)
     return words
-
-
-def _reading_options(reading: Reading) -> list[str]:
-    words = [] if reading.format is None else ["--from", reading.format]
-    words += ["--missing"] if reading.missing else []
-    words += ["--zero-based"] if reading.zero_based else []
-    return words + ([] if reading.n_features is None else ["--n-features", str(reading.n_features)])

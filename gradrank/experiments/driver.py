@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gradrank.data.formats.registry import read_data
 from gradrank.errors import DataError
 from gradrank.evaluation.tables import to_json
-from gradrank.experiments.folders import Fold, read_folds, read_splits
+from gradrank.experiments.folders import Fold, Reader, read_folds, read_splits
 from gradrank.experiments.processes import side_by_side
 from gradrank.experiments.recipe import Recipe, Run, Say, say_nothing
 from gradrank.experiments.registry import recipe
@@ -34,6 +35,7 @@ def run(
     jobs: int = 1,
     out: str | Path | None = None,
     say: Say = say_nothing,
+    read: Reader = read_data,
 ) -> Result:
     """Run an experiment.
 
@@ -55,6 +57,8 @@ def run(
         folder for the result and, where a recipe can go on with them, for the trainings that are done
     say
         called with each thing that is worth saying meanwhile
+    read
+        reads a file of the folder ``data``; :func:`gradrank.read_data` unless its files need options
 
     Returns
     -------
@@ -74,7 +78,7 @@ def run(
     if seeds < 1:
         raise DataError(f"seeds is {seeds}, expected a whole number of 1 or more")
     folder = None if out is None else Path(out)
-    given = _read(made, data) if isinstance(data, str | Path) else data
+    given = _read(made, data, read) if isinstance(data, str | Path) else data
     if given is None and chosen.gigabytes() > _MUCH_MEMORY:
         say(f"the artificial data takes about {chosen.gigabytes():.0f} GB of memory")
     scales = [replace(chosen, random_state=chosen.random_state + number) for number in range(seeds)]
@@ -119,8 +123,8 @@ def _check_scale(name: str, made: Recipe, scale: Scale) -> None:
         raise DataError(f"{name} takes a {wanted.__module__}.{wanted.__name__}, not a {type(scale).__name__}")
 
 
-def _read(made: Recipe, folder: str | Path) -> Data:
-    return read_folds(folder) if made.reads == "folds" else read_splits(folder)
+def _read(made: Recipe, folder: str | Path, read: Reader) -> Data:
+    return read_folds(folder, read) if made.reads == "folds" else read_splits(folder, read)
 
 
 def _facts(data: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +24,10 @@ class Fold(NamedTuple):
 _NAMES = {"train": ("train",), "vali": ("vali", "valid", "validation", "dev"), "test": ("test",)}
 
 
-def read_splits(folder: str | Path) -> dict[str, RankingData]:
+Reader = Callable[[Path], RankingData]
+
+
+def read_splits(folder: str | Path, read: Reader = read_data) -> dict[str, RankingData]:
     """Data sets ``train``, ``vali`` and ``test`` of a folder that holds files of these names."""
     folder = _checked(folder)
     files = _files(folder)
@@ -32,23 +36,23 @@ def read_splits(folder: str | Path) -> dict[str, RankingData]:
         found = next((files[name] for name in names if name in files), None)
         if found is None:
             raise DataError(f"holds no file {' or '.join(names)}, expected train, vali and test", path=folder)
-        sets[key] = read_data(found)
+        sets[key] = read(found)
     return sets
 
 
-def read_folds(folder: str | Path) -> list[Fold]:
+def read_folds(folder: str | Path, read: Reader = read_data) -> list[Fold]:
     """The folds of a folder: LETOR's parts ``S1`` … ``S5``, folders ``Fold1`` …, or train, vali and test files."""
     folder = _checked(folder)
     files = _files(folder)
     parts = [files[name] for name in (f"s{number}" for number in range(1, 11)) if name in files]
     if len(parts) >= 3:
-        return [Fold(*sets) for sets in letor_folds([read_data(part) for part in parts])]
+        return [Fold(*sets) for sets in letor_folds([read(part) for part in parts])]
     inner = sorted(path for path in folder.iterdir() if path.is_dir() and path.name.lower().startswith("fold"))
     if not inner and not files:
         raise DataError(
             "holds no data, expected parts S1 … S5, folders Fold1 … or train, vali, test files", path=folder
         )
-    splits = [read_splits(path) for path in (inner or [folder])]
+    splits = [read_splits(path, read) for path in (inner or [folder])]
     return [Fold(sets["train"], sets["vali"], sets["test"]) for sets in splits]
 
 

@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.formats.columns import read_column
 from gradrank.data.formats.compressed import read_bytes
-from gradrank.data.formats.frames import from_frame
 from gradrank.data.formats.registry import read_data
 from gradrank.data.formats.trec import query_coverage, read_qrels, read_run, run_scores, trec_data
+from gradrank.data.frames import from_frame
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, ModelError
 from gradrank.models.features import Matrix, is_frame, made_up

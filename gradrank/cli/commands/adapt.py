@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, check_writable, load_data, print_table, print_text
+from gradrank.cli.common import Notes, check_writable, load_data, print_table, print_text
 from gradrank.cli.parameters import parsed, takes_parameters
+from gradrank.cli.reading import Reading, reads_data
 from gradrank.errors import DataError, FeatureMismatch
 from gradrank.learners.trees.parameters import TreeParameters
 
@@ -22,6 +23,7 @@ DEFAULT_MEASURES = ("NDCG@10", "NDCG@3", "NDCG@1")
 
 
 @takes_parameters(TreeParameters, without=("base", "diagnostics"))
+@reads_data
 def adapt(
     bases: Annotated[
         list[Path], typer.Argument(metavar="BASE …", help="Models of another domain; features are found by name.")
@@ -37,11 +39,8 @@ def adapt(
     measure: options.MeasureNames = None,
     folds: Annotated[int, typer.Option("--folds", min=3, help="Parts that the queries are dealt out into.")] = 5,
     label: options.LabelFiles = None,
-    format_from: options.FormatName = None,
-    missing: options.Missing = False,
-    zero_based: options.ZeroBased = False,
-    group: options.Group = None,
-    n_features: options.FeatureCount = None,
+    *,
+    reading: Reading,
     show_as: Annotated[options.TableOrJson, typer.Option("--format", help="Form of the output.")] = (
         options.TableOrJson.table
     ),
@@ -59,7 +58,7 @@ def adapt(
     from gradrank.selection.adapt import adapted, compare_adaptation
 
     measures = [parse_measure(name) for name in measure or DEFAULT_MEASURES]
-    loaded = load_data(data, notes, Reading(format_from, missing, zero_based, group, n_features=n_features), label)
+    loaded = load_data(data, notes, reading, label)
     rankers = _bases(bases, loaded, data)
     common: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs, "parameters": parsed(parameters)}
     result = compare_adaptation(rankers, loaded, objective, measures=measures, folds=folds, say=_Said(quiet), **common)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, load_data, print_table, print_text, with_features
+from gradrank.cli.common import Notes, load_data, print_table, print_text, with_features
 from gradrank.cli.interruption import EXIT_INTERRUPTED, Interruption
+from gradrank.cli.reading import Reading, reads_data
 from gradrank.cli.training import check_output
 from gradrank.errors import DataError
 from gradrank.learners.base.progress import Progress
@@ -29,6 +30,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?")
 _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
+@reads_data
 def auto(
     train_file: Annotated[Path, typer.Option("--train", metavar="FILE", help="Data to learn from.")],
     valid_file: Annotated[Path, typer.Option("--valid", metavar="FILE", help="Data that chooses and combines.")],
@@ -52,10 +54,8 @@ def auto(
     test_label: Annotated[
         list[str] | None, typer.Option("--test-label", metavar="NAME=FILE", help="The same for --test.")
     ] = None,
-    format_from: options.FormatName = None,
-    missing: options.Missing = False,
-    zero_based: options.ZeroBased = False,
-    n_features: options.FeatureCount = None,
+    *,
+    reading: Reading,
     random_state: Annotated[int, typer.Option("--random-state", "--seed", min=0, help="Seed of all randomness.")] = 0,
     n_jobs: options.Threads = None,
     show_as: Annotated[
@@ -77,7 +77,6 @@ def auto(
     from gradrank.selection.auto import auto as run_auto
 
     wanted = parse_measure(measure)
-    reading = Reading(format_from, missing, zero_based, n_features=n_features)
     labels = {"train": label, "valid": valid_label, "test": test_label}
     flags = {"train": "--label", "valid": "--valid-label", "test": "--test-label"}
     sets = {key: load_data(path, notes, reading, list(labels[key] or ()), flags[key]) for key, path in files.items()}

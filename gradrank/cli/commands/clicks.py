@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, load_data, write_labels
+from gradrank.cli.common import Notes, load_data, write_labels
+from gradrank.cli.reading import Reading, reads_data
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class Method(StrEnum):
     debiased = "debiased"
 
 
+@reads_data
 def clicks(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="Click log: JSON lines, CSV, TSV or PyClick's text.")],
     output: Annotated[
@@ -55,7 +57,8 @@ def clicks(
     log_format: Annotated[
         str | None, typer.Option("--log-format", metavar="FORMAT", help="jsonl, csv, tsv or pyclick.")
     ] = None,
-    format_from: options.FormatName = None,
+    *,
+    reading: Reading,
     quiet: options.Quiet = False,
 ) -> None:
     """Make click labels from a click log, and join them to data."""
@@ -79,16 +82,16 @@ def clicks(
         notes.say("the position-based model has not converged; its labels may still move")
     # The join first: data that does not fit is found before anything is written.
     if join is not None and out is not None:
-        _join(labels, join, out, name, format_from, notes)
+        _join(labels, join, out, name, reading, notes)
     if output is not None:
         write_click_labels(labels, output)
 
 
-def _join(labels: ClickLabels, path: Path, out: Path, name: str, format_from: str | None, notes: Notes) -> None:
+def _join(labels: ClickLabels, path: Path, out: Path, name: str, reading: Reading, notes: Notes) -> None:
     from gradrank.data.clicks.labels import join_clicks
     from gradrank.data.formats.registry import LETOR, format_of, write_data
 
-    data, counts = join_clicks(load_data(path, notes, Reading(format_from)), labels, name)
+    data, counts = join_clicks(load_data(path, notes, reading), labels, name)
     try:
         holds_labels = format_of(out) is not LETOR
     except DataError:

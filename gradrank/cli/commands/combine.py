@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, check_writable, print_table, print_text
+from gradrank.cli.common import Notes, check_writable, print_table, print_text
+from gradrank.cli.reading import Reading, reads_data
 from gradrank.cli.score_files import load_systems
 from gradrank.errors import DataError
 
@@ -31,6 +32,7 @@ class MethodChoice(StrEnum):
     powell = "powell"
 
 
+@reads_data
 def combine(
     parts: Annotated[
         list[str],
@@ -69,11 +71,8 @@ def combine(
         typer.Option("--plot", metavar="FILE", help="Two parts: draw the measure over α (.html, .svg, .png, .pdf)."),
     ] = None,
     label: options.LabelFiles = None,
-    format_from: options.FormatName = None,
-    missing: options.Missing = False,
-    zero_based: options.ZeroBased = False,
-    group: options.Group = None,
-    n_features: options.FeatureCount = None,
+    *,
+    reading: Reading,
     show_as: Annotated[options.TableOrJson, typer.Option("--format", help="Form of the output.")] = (
         options.TableOrJson.table
     ),
@@ -87,7 +86,6 @@ def combine(
     from gradrank.measures import parse_measure
 
     chosen = parse_measure(measure)
-    reading = Reading(format_from, missing, zero_based, group, n_features=n_features)
     loaded, columns, rankers = _load(parts, data, reading, label, notes, n_jobs)
     from gradrank.models.systems import is_qrels
 

@@ -9,11 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, load_data, print_table, print_text, with_features
+from gradrank.cli.common import Notes, load_data, print_table, print_text, with_features
 from gradrank.cli.interruption import EXIT_INTERRUPTED
+from gradrank.cli.reading import Reading, reads_data
 from gradrank.errors import DataError
 
 
+@reads_data
 def constructions(
     train_file: Annotated[Path | None, typer.Option("--train", metavar="FILE", help="Data to learn from.")] = None,
     valid_file: Annotated[
@@ -39,10 +41,8 @@ def constructions(
         list[str] | None, typer.Option("--valid-label", metavar="NAME=FILE", help="The same for --valid.")
     ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="List the constructions and end.")] = False,
-    format_from: options.FormatName = None,
-    missing: options.Missing = False,
-    zero_based: options.ZeroBased = False,
-    n_features: options.FeatureCount = None,
+    *,
+    reading: Reading,
     random_state: options.Seed = 0,
     n_jobs: options.Threads = None,
     show_as: options.ShowAs = options.OutputFormat.table,
@@ -60,7 +60,6 @@ def constructions(
 
     parameters = _parameters(parameter)
     check_study(measure, construction, algorithm, parameters)
-    reading = Reading(format_from, missing, zero_based, n_features=n_features)
     train = load_data(train_file, notes, reading, label)
     valid = load_data(valid_file, notes, reading, valid_label, "--valid-label")
     valid = with_features(valid, valid_file, train.feature_names, str(train_file))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, load_data
+from gradrank.cli.common import Notes, load_data
+from gradrank.cli.reading import Reading, reads_data
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -17,19 +18,15 @@ if TYPE_CHECKING:
 _TOP_K = "Top-k truth"
 
 
+@reads_data
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="Data file to read.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="Data file to write.")],
-    format_from: options.FormatName = None,
     format_to: Annotated[
         str | None, typer.Option("--to", metavar="FORMAT", help="Format of OUT, if its suffix does not tell.")
     ] = None,
-    missing: options.Missing = False,
-    zero_based: options.ZeroBased = False,
-    group: options.Group = None,
-    strict_order: Annotated[
-        bool, typer.Option("--strict-order", help="Refuse data whose rows of a query are not consecutive.")
-    ] = False,
+    *,
+    reading: Reading,
     label: options.LabelFiles = None,
     top_k: Annotated[
         int | None,
@@ -74,7 +71,7 @@ def convert(
         raise DataError("--preferences goes with --top-k K and without --truth")
     if truth is not None and top_k is not None:
         raise DataError("--truth holds a top-k truth already: leave out --top-k")
-    data = load_data(source, notes, Reading(format_from, missing, zero_based, group, strict_order), label)
+    data = load_data(source, notes, reading, label)
     if top_k is not None or truth is not None:
         data = _with_truth(data, top_k, preferences, truth, random_state, notes)
     with notes.working(f"writing {target}"):

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, parse_measures, print_table, print_text
+from gradrank.cli.common import Notes, parse_measures, print_table, print_text
+from gradrank.cli.reading import Reading, reads_data
 from gradrank.cli.score_files import check_names, load_models, load_systems
 from gradrank.errors import DataError
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from gradrank.evaluation import Evaluation
 
 
+@reads_data
 def evaluate(
     data: options.DataFile,
     scores: options.ScoreFiles = None,
@@ -27,17 +29,14 @@ def evaluate(
         Path | None, typer.Option("--per-query", metavar="FILE", help="Write the values of each query as CSV.")
     ] = None,
     weighted: options.Weighted = False,
-    format_from: options.FormatName = None,
-    missing: options.Missing = False,
-    zero_based: options.ZeroBased = False,
-    group: options.Group = None,
+    *,
+    reading: Reading,
     show_as: options.ShowAs = options.OutputFormat.table,
     n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Evaluate models, score files or TREC runs by ranking measures."""
     notes = Notes(quiet)
-    reading = Reading(format_from, missing, zero_based, group)
     result = _evaluation(data, reading, scores, model, measure, convention, label, weighted, n_jobs, notes)
     if per_query is not None:
         result.write_per_query(per_query)
@@ -51,6 +50,7 @@ def evaluate(
         print_table(result.table(), show_as)
 
 
+@reads_data
 def compare(
     data: options.DataFile,
     scores: options.ScoreFiles = None,
@@ -67,10 +67,8 @@ def compare(
     resamples: Annotated[int, typer.Option("--resamples", min=1, help="Permutations or bootstrap resamples.")] = 10_000,
     random_state: options.Seed = 0,
     weighted: options.Weighted = False,
-    format_from: options.FormatName = None,
-    missing: options.Missing = False,
-    zero_based: options.ZeroBased = False,
-    group: options.Group = None,
+    *,
+    reading: Reading,
     show_as: options.ShowAs = options.OutputFormat.table,
     n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
@@ -81,7 +79,6 @@ def compare(
         raise DataError("one system is given, expected two or more to compare (repeat --scores or --model)")
     if not 0 < level < 1:
         raise DataError(f"--level is {level}, expected a number between 0 and 1")
-    reading = Reading(format_from, missing, zero_based, group)
     result = _evaluation(data, reading, scores, model, measure, convention, label, weighted, n_jobs, notes)
     from gradrank.evaluation import compare as compare_systems
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, check_writable, make_folder, print_table, print_text
+from gradrank.cli.common import Notes, check_writable, load_data, make_folder, print_table, print_text
+from gradrank.cli.reading import Reading, reads_data
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
+    from gradrank.data.ranking_data import RankingData
     from gradrank.evaluation.tables import Table
     from gradrank.experiments.recipe import Recipe
     from gradrank.experiments.result import Result
@@ -67,6 +69,7 @@ def show(name: Name, show_as: options.ShowAs = options.OutputFormat.table) -> No
 
 
 @app.command("run")
+@reads_data
 def run(
     names: Annotated[list[str], typer.Argument(metavar="ID…", help="Tables and figures, one after another.")],
     scale: Annotated[
@@ -106,6 +109,8 @@ def run(
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw a figure's lines: .svg, .png or .pdf.")
     ] = None,
+    *,
+    reading: Reading,
     show_as: Annotated[ResultFormat, typer.Option("--format", help="Form of the results.")] = ResultFormat.md,
     quiet: options.Quiet = False,
 ) -> None:
@@ -129,13 +134,17 @@ def run(
         _check_plot(plot)
     if out is not None:
         make_folder(out)
+
+    def read(file: Path) -> RankingData:
+        return load_data(file, notes, reading)
+
     results = []
     for name, each in chosen.items():
 
         def say(text: str, name: str = name) -> None:
             notes.say(f"{name}: {text}")
 
-        result = run_recipe(name, scale=each, data=data, seeds=seeds, jobs=jobs, out=out, say=say)
+        result = run_recipe(name, scale=each, data=data, seeds=seeds, jobs=jobs, out=out, say=say, read=read)
         results.append(result)
         if plot is not None:
             _draw(result, plot, notes)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, load_data, print_table, with_features
+from gradrank.cli.common import Notes, load_data, print_table, with_features
+from gradrank.cli.reading import Reading, reads_data
 from gradrank.errors import DataError, GradrankError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Kind(StrEnum):
     permutation = "permutation"
 
 
+@reads_data
 def importance(
     model: options.ModelFile,
     kind: Annotated[
@@ -46,11 +48,8 @@ def importance(
     repeats: Annotated[int, typer.Option("--repeats", min=1, help="permutation: shuffles a feature.")] = 5,
     top: Annotated[int | None, typer.Option("--top", metavar="N", min=1, help="Show only the first N.")] = None,
     label: options.LabelFiles = None,
-    format_from: options.FormatName = None,
-    missing: options.Missing = False,
-    zero_based: options.ZeroBased = False,
-    group: options.Group = None,
-    n_features: options.FeatureCount = None,
+    *,
+    reading: Reading,
     show_as: options.ShowAs = options.OutputFormat.table,
     random_state: options.Seed = 0,
     n_jobs: options.Threads = None,
@@ -60,6 +59,8 @@ def importance(
     notes = Notes(quiet)
     if kind is Kind.permutation and data is None:
         raise DataError("--kind permutation needs data to measure on: give --data FILE")
+    if data is None and reading.words():
+        raise DataError(f"{reading.words()[0]} says how to read data: give --data FILE")
     if kind is not Kind.permutation and (data is not None or measure is not None):
         raise DataError(f"--data and --measure go with --kind permutation, not with {kind}")
     from gradrank.models.registry import load_ranker
@@ -69,7 +70,7 @@ def importance(
         print_table(_by_splits(ranker, model, kind, top), show_as)
         return
     chosen = _measure(ranker, measure)
-    loaded = load_data(data, notes, Reading(format_from, missing, zero_based, group, n_features=n_features), label)
+    loaded = load_data(data, notes, reading, label)
     loaded = with_features(loaded, data, ranker.feature_names, "the model")
     from gradrank.evaluation.importance import permutation_importance
 

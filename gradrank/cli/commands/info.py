@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, load_data, print_table, print_text
+from gradrank.cli.common import Notes, load_data, print_table, print_text
+from gradrank.cli.reading import Reading, reads_data
 
 if TYPE_CHECKING:
     from gradrank.data.profile import LabelProfile, Profile
@@ -18,13 +19,12 @@ if TYPE_CHECKING:
 _LONGEST_LIST = 20
 
 
+@reads_data
 def info(
     data: Annotated[Path, typer.Argument(metavar="FILE", help="Data or model file, known by its suffix or content.")],
     label: options.LabelFiles = None,
-    format_from: options.FormatName = None,
-    missing: options.Missing = False,
-    zero_based: options.ZeroBased = False,
-    group: options.Group = None,
+    *,
+    reading: Reading,
     show_as: Annotated[
         options.TableOrJson, typer.Option("--format", help="Form of the output.")
     ] = options.TableOrJson.table,
@@ -32,10 +32,10 @@ def info(
 ) -> None:
     """Describe data (size, labels, what is likely to go wrong with it) or a model (what it is, how it was trained)."""
     notes = Notes(quiet)
-    if format_from is None and _is_model(data):
+    if reading.format is None and _is_model(data):
         _model_info(data, show_as)
         return
-    loaded = load_data(data, notes, Reading(format_from, missing, zero_based, group), label)
+    loaded = load_data(data, notes, reading, label)
     from gradrank.data.profile import profile
 
     with notes.working("looking at the data"):

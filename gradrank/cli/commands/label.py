@@ -12,6 +12,7 @@ import typer
 from gradrank.cli import options
 from gradrank.cli.commands import label_simulate
 from gradrank.cli.common import Notes, check_writable, print_table, print_text
+from gradrank.cli.reading import Reading, reads_data
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -369,6 +370,7 @@ def report(
 
 
 @app.command()
+@reads_data
 def export(
     project: Project,
     to: Annotated[ExportChoice, typer.Option("--to", help="What to write.")],
@@ -383,6 +385,8 @@ def export(
         typer.Option("--labels", help="qrels, letor: judgments of pairs or grades; pairs where there are any."),
     ] = None,
     unfinished: Annotated[bool, typer.Option("--unfinished", help="topk: also what is not finished.")] = False,
+    *,
+    reading: Reading,
     quiet: options.Quiet = False,
 ) -> None:
     """Write results: ordered top k, qrels, LETOR text, all events, or preferences."""
@@ -394,9 +398,13 @@ def export(
     if to is ExportChoice.letor:
         if features is None:
             raise DataError("--to letor joins labels to features: give --features FILE")
-        wanted["features"] = features
-    elif features is not None:
-        raise DataError(f"--features is for --to letor, not for --to {to.value}")
+        from gradrank.data.formats.registry import format_to_read
+
+        reading.check(format_to_read(features, reading.format), features)
+        wanted |= {"features": features, "format": reading.format, **reading.options}
+    elif features is not None or reading.words():
+        flag = "--features" if features is not None else reading.words()[0]
+        raise DataError(f"{flag} is for --to letor, not for --to {to.value}")
     if source is not None:
         if to not in (ExportChoice.qrels, ExportChoice.letor):
             raise DataError(f"--labels is for --to qrels or letor, not for --to {to.value}")

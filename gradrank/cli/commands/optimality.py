@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, check_writable, load_data, print_table, print_text, with_features
+from gradrank.cli.common import Notes, check_writable, load_data, print_table, print_text, with_features
 from gradrank.cli.interruption import EXIT_INTERRUPTED
+from gradrank.cli.reading import Reading, reads_data
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class ScaleChoice(StrEnum):
     absolute = "absolute"
 
 
+@reads_data
 def optimality(
     model: options.ModelFile,
     data: options.DataFile,
@@ -75,11 +77,8 @@ def optimality(
         Path | None, typer.Option("--json", metavar="FILE", help="Write the result with all curves as JSON.")
     ] = None,
     label: options.LabelFiles = None,
-    format_from: options.FormatName = None,
-    missing: options.Missing = False,
-    zero_based: options.ZeroBased = False,
-    group: options.Group = None,
-    n_features: options.FeatureCount = None,
+    *,
+    reading: Reading,
     show_as: Annotated[options.TableOrJson, typer.Option("--format", help="Form of the output.")] = (
         options.TableOrJson.table
     ),
@@ -112,7 +111,7 @@ def optimality(
     except ModelError as error:
         raise ModelError(str(error), path=model) from None
     chosen = _measure(ranker, measure)
-    loaded = load_data(data, notes, Reading(format_from, missing, zero_based, group, n_features=n_features), label)
+    loaded = load_data(data, notes, reading, label)
     loaded = with_features(loaded, data, ranker.feature_names, "the model")
     settings: dict[str, Any] = {
         "epsilon": epsilon,

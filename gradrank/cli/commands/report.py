@@ -10,11 +10,13 @@ from typing import Annotated
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, parse_measures
+from gradrank.cli.common import Notes, parse_measures
+from gradrank.cli.reading import Reading, reads_data
 from gradrank.cli.score_files import check_names, load_models, load_systems
 from gradrank.errors import DataError
 
 
+@reads_data
 def report(
     data: options.DataFile,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write.")],
@@ -41,10 +43,8 @@ def report(
     resamples: Annotated[int, typer.Option("--resamples", min=1, help="Permutations or bootstrap resamples.")] = 10_000,
     random_state: options.Seed = 0,
     weighted: options.Weighted = False,
-    format_from: options.FormatName = None,
-    missing: options.Missing = False,
-    zero_based: options.ZeroBased = False,
-    group: options.Group = None,
+    *,
+    reading: Reading,
     n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -63,7 +63,6 @@ def report(
     from gradrank.report import write_report
 
     measures = parse_measures(measure, convention)
-    reading = Reading(format_from, missing, zero_based, group)
     held, systems = load_systems(data, reading, scores or (), scoring, label, notes, n_jobs)
     with notes.working("evaluating"):
         evaluation = evaluate(held, systems, measures, weighted=weighted, n_jobs=n_jobs)

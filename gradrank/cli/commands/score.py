@@ -8,22 +8,21 @@ from typing import Annotated
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, check_writable, load_data, print_text, with_features
+from gradrank.cli.common import Notes, check_writable, load_data, print_text, with_features
+from gradrank.cli.reading import Reading, reads_data
 
 _STANDARD_OUTPUT = "-"
 
 
+@reads_data
 def score(
     model: options.ModelFile,
     data: options.DataFile,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is standard output.")
     ] = _STANDARD_OUTPUT,
-    format_from: options.FormatName = None,
-    missing: options.Missing = False,
-    zero_based: options.ZeroBased = False,
-    group: options.Group = None,
-    n_features: options.FeatureCount = None,
+    *,
+    reading: Reading,
     n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -34,7 +33,7 @@ def score(
     from gradrank.models.registry import load_ranker
 
     ranker = load_ranker(model)
-    loaded = load_data(data, notes, Reading(format_from, missing, zero_based, group, n_features=n_features))
+    loaded = load_data(data, notes, reading)
     loaded = with_features(loaded, data, ranker.feature_names, "the model")
     with notes.working("scoring"):
         scores = ranker.predict(loaded, n_jobs=n_jobs)

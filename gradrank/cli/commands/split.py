@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, data_suffix, load_data, make_folder, write_part
+from gradrank.cli.common import Notes, data_suffix, load_data, make_folder, write_part
+from gradrank.cli.reading import Reading, reads_data
 from gradrank.errors import DataError
 
 _NAMES = {1: ("sample",), 2: ("train", "test"), 3: ("train", "vali", "test")}
 
 
+@reads_data
 def split(
     data: options.DataFile,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write to; made if missing.")],
@@ -30,10 +32,8 @@ def split(
         ),
     ] = None,
     label: options.LabelFiles = None,
-    format_from: options.FormatName = None,
-    missing: options.Missing = False,
-    zero_based: options.ZeroBased = False,
-    group: options.Group = None,
+    *,
+    reading: Reading,
     random_state: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
@@ -42,7 +42,7 @@ def split(
     if (folds is None) == (fractions is None):
         raise DataError("give --folds or --fractions, one of the two")
     shares = [] if fractions is None else _shares(fractions)
-    whole = load_data(data, notes, Reading(format_from, missing, zero_based, group), label)
+    whole = load_data(data, notes, reading, label)
     from gradrank.data.splits import k_folds, letor_folds, split_queries
 
     suffix = data_suffix(data)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, check_writable, print_table, print_text, read_config
+from gradrank.cli.common import Notes, check_writable, print_table, print_text, read_config
 from gradrank.cli.interruption import EXIT_INTERRUPTED, Interruption
 from gradrank.cli.parameters import parsed, takes_parameters
+from gradrank.cli.reading import Reading, reads_data
 from gradrank.cli.training import check_algorithm, check_output, load_sets, make_learner
 from gradrank.errors import DataError
 from gradrank.learners.base.progress import Progress
@@ -28,6 +29,7 @@ _LEARNER = "Learner (what is not given is as the learner has it)"
 
 
 @takes_parameters(without=("base",))
+@reads_data
 def sweep(
     train_file: Annotated[Path, typer.Option("--train", metavar="FILE", help="Data to learn from.")],
     valid: Annotated[Path, typer.Option("--valid", metavar="FILE", help="Data that chooses the steps and the weight.")],
@@ -74,10 +76,8 @@ def sweep(
     algorithm: Annotated[
         str | None, typer.Option("--algorithm", metavar="NAME", help="The learner.", rich_help_panel=_LEARNER)
     ] = None,
-    format_from: options.FormatName = None,
-    missing: options.Missing = False,
-    zero_based: options.ZeroBased = False,
-    n_features: options.FeatureCount = None,
+    *,
+    reading: Reading,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -116,7 +116,7 @@ def sweep(
     learner = make_learner(check_algorithm(algorithm, given), given)
     tiers = graded_objective(learner).tiers
     labels = {"train": list(label or ()), "valid": list(valid_label or ()), "test": list(test_label or ())}
-    sets = load_sets(learner, files, notes, Reading(format_from, missing, zero_based, n_features=n_features), labels)
+    sets = load_sets(learner, files, notes, reading, labels)
     _check_sources(tiers, sets["train"], train_file)
     folder = output.with_name(output.name + ".sweep")
     command = shlex.join(["gradrank", *sys.argv[1:]])

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, Reading, read_config
+from gradrank.cli.common import Notes, read_config
 from gradrank.cli.interruption import EXIT_INTERRUPTED
 from gradrank.cli.parameters import parsed, takes_parameters
+from gradrank.cli.reading import Reading, reads_data
 from gradrank.cli.training import (
     Run,
     base_ranker,
@@ -37,6 +38,7 @@ _learning = partial(_option, "What is learned")
 
 
 @takes_parameters()
+@reads_data
 def train(
     train_file: Annotated[Path, _data("--train", "FILE", "Data to learn from.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")],
@@ -74,10 +76,8 @@ def train(
     test_label: Annotated[
         list[str] | None, _data("--test-label", "NAME=FILE", "The same for --test; for several, in their order.")
     ] = None,
-    format_from: options.FormatName = None,
-    missing: options.Missing = False,
-    zero_based: options.ZeroBased = False,
-    n_features: options.FeatureCount = None,
+    *,
+    reading: Reading,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -112,7 +112,6 @@ def train(
         **shared_out("valid", valid, valid_label),
         **shared_out("test", test, test_label),
     }
-    reading = Reading(format_from, missing, zero_based, n_features=n_features)
     sets = load_sets(learner, files, notes, reading, labels)
     set_base(learner, sets["train"], train_file, base, ranker)
     run = Run(name, learner, files, output)

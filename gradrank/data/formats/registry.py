@@ -1,56 +1,20 @@
-"""All file formats of ranking data, one line each, and reading and writing by a file's name."""
+"""Reading and writing ranking data in the format that a file's name tells."""
 
 from __future__ import annotations
 
-import importlib
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from gradrank.data.formats.columns import read_column
 from gradrank.data.formats.compressed import read_bytes, without_compression_suffix
+from gradrank.data.formats.file_formats import FORMATS as FORMATS
+from gradrank.data.formats.file_formats import LETOR as LETOR
+from gradrank.data.formats.file_formats import FileFormat
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
-
-
-@dataclass(frozen=True)
-class FileFormat:
-    """A file format: its name, the endings of its files, and where its functions are."""
-
-    name: str
-    suffixes: tuple[str, ...]
-    module: str
-    """Module of the two functions, imported when one is used."""
-    read: str
-    write: str
-    compressed: bool = False
-    """Whether ``.gz``, ``.xz`` or ``.zst`` may follow the ending."""
-
-    def function(self, name: str) -> Callable[..., Any]:
-        """One of the two functions."""
-        function: Callable[..., Any] = getattr(importlib.import_module(self.module), name)
-        return function
-
-
-LETOR = FileFormat(
-    "letor",
-    (".txt", ".dat", ".letor", ".svm", ".libsvm"),
-    "gradrank.data.formats.letor",
-    "read_letor",
-    "write_letor",
-    True,
-)
-
-# A new format is one line here.
-FORMATS: tuple[FileFormat, ...] = (
-    LETOR,
-    FileFormat("parquet", (".parquet", ".pq"), "gradrank.data.formats.parquet", "read_parquet", "write_parquet"),
-    FileFormat("arrow", (".arrow", ".feather", ".ipc"), "gradrank.data.formats.arrow", "read_arrow", "write_arrow"),
-    FileFormat("csv", (".csv", ".tsv"), "gradrank.data.formats.csv", "read_csv", "write_csv", True),
-    FileFormat("binary", (".gradrank",), "gradrank.data.formats.binary", "open_binary", "write_binary"),
-)
+from gradrank.runtime.suggestions import did_you_mean
 
 
 def format_of(path: str | Path) -> FileFormat:
@@ -75,11 +39,22 @@ def read_data(
 ) -> RankingData:
     """Read ranking data in any format, known by the ending of the file's name or given by name.
 
-    An existing text file without a known ending (``rank.train``, ``train``) is read as LETOR.
-    ``options`` go to the format's reader. ``label_files`` attaches label columns: for each name a file
-    of one number a line, in the order of the data file's rows, where a blank line or ``nan`` is an
-    unjudged document; a label of that name in the data is replaced.
+    Parameters
+    ----------
+    path
+        The file; a text file without a known ending (``rank.train``, ``train``) is read as LETOR.
+    format
+        Name of the format (``letor``, ``parquet``, ``arrow``, ``csv``, ``binary``), if the ending does not tell.
+    label_files
+        Further label sources: for each name a file of one number per line, in the order of the data file's rows, where
+        a blank line or ``nan`` is an unjudged document; a label of that name in the data is replaced.
+    options
+        Options of the format's reader: ``missing``, ``zero_based``, ``group_file``, ``n_features`` … of
+        :func:`~gradrank.data.formats.letor.read_letor`; ``qid``, ``labels``, ``features``, ``ignore`` … of tables, as
+        :func:`~gradrank.data.frames.from_frame` has them.
 
+    Examples
+    --------
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "clicks.txt").write_text("3\\n\\n")
@@ -90,9 +65,9 @@ def read_data(
     [3.0, nan]
     """
     path = Path(path)
-    form = _named(format) if format is not None else _readable_format(path)
+    form = format_to_read(path, format)
     reader = form.function(form.read)
-    _check_options(form, reader, options, "reading")
+    _check_options(form, [option.name for option in form.options] + _exempt(reader), options, "reading")
     data: RankingData = reader(path, **options)
     for name, file in (label_files or {}).items():
         values = read_column(file, expected=data.n_docs, missing=True, what=f"{name} labels")
@@ -103,6 +78,19 @@ def read_data(
 def write_data(data: RankingData, path: str | Path, *, format: str | None = None, **options: Any) -> None:
     """Write ranking data in the format that the ending of the name tells, or in the one named.
 
+    Parameters
+    ----------
+    data
+        The data.
+    path
+        The file; it appears only when it is complete.
+    format
+        Name of the format, if the ending does not tell.
+    options
+        Options of the format's writer: ``label`` (LETOR text: which label column), ``delimiter`` (CSV).
+
+    Examples
+    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "train.gradrank"
     >>> write_data(RankingData.from_arrays([[1.0]], [0], qid=["a"]), path)
@@ -111,7 +99,7 @@ def write_data(data: RankingData, path: str | Path, *, format: str | None = None
     """
     form = _named(format) if format is not None else format_of(path)
     writer = form.function(form.write)
-    _check_options(form, writer, options, "writing")
+    _check_options(form, _keywords(writer), options, "writing")
     writer(data, path, **options)
 
 
@@ -123,7 +111,15 @@ def _by_suffix(path: Path) -> FileFormat | None:
     return None
 
 
-def _readable_format(path: Path) -> FileFormat:
+def format_to_read(path: str | Path, format: str | None = None) -> FileFormat:
+    """The format of a file that is there: the one named, or by its ending, or LETOR for any other text.
+
+    >>> format_to_read("rank.train", "csv").name
+    'csv'
+    """
+    path = Path(path)
+    if format is not None:
+        return _named(format)
     if not path.exists():
         raise DataError("there is no such file", path=path)
     found = _by_suffix(path)
@@ -143,15 +139,21 @@ def _named(name: str) -> FileFormat:
     raise DataError(f"there is no format {name!r}; there are {', '.join(form.name for form in FORMATS)}")
 
 
-def _check_options(form: FileFormat, function: Callable[..., Any], options: Mapping[str, Any], doing: str) -> None:
-    known = _options(function)
+def _check_options(form: FileFormat, known: Iterable[str], options: Mapping[str, Any], doing: str) -> None:
+    known = list(known)
     for option in options:
         if option not in known:
             taken = f"takes {', '.join(known)}" if known else "takes no options"
-            raise DataError(f"{doing} the format {form.name} does not take the option {option!r}; it {taken}")
+            hint = did_you_mean(option, known)
+            raise DataError(f"{doing} the format {form.name} does not take the option {option!r}; it {taken}{hint}")
 
 
-def _options(function: Callable[..., Any]) -> list[str]:
-    """Names of the options that a reader or writer takes."""
+def _keywords(function: Any) -> list[str]:
+    """Names of the keyword arguments that a reader or writer takes."""
     parameters = inspect.signature(function).parameters.values()
     return [item.name for item in parameters if item.kind is item.KEYWORD_ONLY and not item.name.startswith("_")]
+
+
+def _exempt(reader: Any) -> list[str]:
+    """Arguments that have nothing to do with the format, and no option of their own on the command line."""
+    return [name for name in ("n_jobs",) if name in _keywords(reader)]

@@ -242,7 +242,7 @@ def aligned(data: RankingData, train: RankingData, name: str) -> RankingData:
         raise TrainingError(f"{name} does not fit the training data: {error}") from None
     if matrix is data.X and data.feature_names == train.feature_names:
         return data
-    return replace(data, X=matrix, feature_names=train.feature_names)  # type: ignore[arg-type]
+    return replace(data, X=matrix, feature_names=train.feature_names)
 
 
 def _validation_sets(
