@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.clicks.readers import intern
+from gradrank.data.doubts import label_doubts, ordering_doubts
 from gradrank.data.label_facts import label_facts
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
 
 _MAX_DISTINCT = 32
-_MAX_LABEL = 31  # beyond it 2^l − 1 outgrows 32-bit integers, and LightGBM's table of gains ends
 _MANY_DOCUMENTS = 10_000
 _SORTED_SHARE = 0.9
 _BLOCK_BYTES = 1 << 24
@@ -100,6 +100,7 @@ def profile(data: RankingData) -> Profile:
         warnings=(
             *_size_warnings(sizes, duplicates),
             *_feature_warnings(data.n_features, constant, copies),
+            *(line for name in data.labels for line in ordering_doubts(data, name, besides=list(copies))),
             *(["there are no labels"] if not labels else []),
             *(line for place, label in enumerate(labels) for line in _label_warnings(data, label, place == 0)),
         ),
@@ -151,10 +152,6 @@ def _label_warnings(data: RankingData, label: LabelProfile, primary: bool) -> li
     if label.minimum is None or label.maximum is None:
         return [f"label {label.name!r}: no document is judged"]
     warnings = []
-    if label.minimum < 0:
-        warnings.append(f"lowest is {label.minimum:g}; measures take labels below 0 as 0 or refuse them")
-    if label.maximum > _MAX_LABEL:
-        warnings.append(f"highest is {label.maximum:g}; gains 2^l − 1 are meant for labels up to {_MAX_LABEL}")
     column = data.labels[label.name]
     # Rates between 0 and 1 are what secondary sources such as clicks hold.
     if primary or label.minimum < 0 or label.maximum > 1:
@@ -174,7 +171,7 @@ def _label_warnings(data: RankingData, label: LabelProfile, primary: bool) -> li
     ):
         if count:
             warnings.append(f"{count:,} of {data.n_queries:,} queries {what}")
-    return [f"label {label.name!r}: {warning}" for warning in warnings]
+    return label_doubts(data, label.name) + [f"label {label.name!r}: {warning}" for warning in warnings]
 
 
 # ---------------------------------------------------------------------- features

@@ -120,8 +120,8 @@ def test_artificial_data_gives_no_warning() -> None:
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
-        ([-1, 1], "lowest is -1"),
-        ([0, 32], "highest is 32"),
+        ([-1, 1], "is below 0 for 1 document (lowest -1)"),
+        ([0, 32], "goes up to 32"),
         ([0, 0.5], "1 documents have a label that is not a whole number"),
         ([NAN, NAN], "no document is judged"),
         ([0, 0], "1 of 1 queries have no relevant document"),
