@@ -181,7 +181,7 @@ def data_suffix(path: Path) -> str:
 def write_part(data: RankingData, folder: Path, name: str, suffix: str) -> None:
     """Write one part of a data set as ``name`` + ``suffix``.
 
-    LETOR text holds one label; further label sources go beside it as ``name.source.txt``, one number a line.
+    LETOR text holds one label; further label sources go beside it as ``name.source.txt``, one number per line.
     """
     from gradrank.data.formats.registry import LETOR, format_of, write_data
 
@@ -193,7 +193,7 @@ def write_part(data: RankingData, folder: Path, name: str, suffix: str) -> None:
 
 
 def write_labels(labels: NDArray[np.float32], path: Path) -> None:
-    """Write a label column, one number a line, each as short as reads back the same float32."""
+    """Write a label column, one number per line, each as short as reads back the same float32."""
     from gradrank.data.formats.columns import write_column
 
     write_column(labels.astype("U").astype("f8"), path)

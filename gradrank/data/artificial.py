@@ -5,7 +5,7 @@ polynomials": no noise in features or labels, so what is left to see is the lear
 
     f(x) = Σ_i a_i x_i + Σ b x_i x_j + Σ c x_i x_j x_k,    x, a, b, c uniform in [−1, 1],
 
-with all linear terms, 1.6 quadratic and 3.2 cubic monomials a feature (80 and 160 for 50 features), the
+with all linear terms, 1.6 quadratic and 3.2 cubic monomials per feature (80 and 160 for 50 features), the
 features of a monomial distinct and drawn at random; the grade of a document is the number of cuts
 below f(x). The cuts sit at fixed quantiles of f, so grades are as unevenly spread as those of web
 pages: 60 % bad, 25 % fair, 10 % good, 4 % excellent, 1 % perfect. The quantiles are estimated from a
@@ -46,11 +46,11 @@ from gradrank.runtime.threads import for_query_blocks
 WEB_CUTS = (0.60, 0.85, 0.95, 0.99)
 """Quantiles at which five grades are cut, about the spread of web judgments."""
 
-# Monomials a feature. Their number grows with the features, so that the linear terms explain about half
+# Monomials per feature. Their number grows with the features, so that the linear terms explain about half
 # of the relevance whether there are 50 features or 300. Numbers and cuts are calibrated to the level of
 # LambdaMART in Wu et al. (2009), table 1: NDCG@10, @3, @1 of 87.9, 81.7, 79.6. LightGBM's lambdarank (1,000 trees
 # of 10 leaves, rate 0.1, 10,000 queries) has 86.6, 82.3, 81.2 for seed 0 and 85.7, 80.9, 79.7 for seed 1. With 2
-# and 2 monomials a feature and cuts at 45, 75, 90 and 97 % it has 91.7, 89.2, 89.8: more cubic terms lower the
+# and 2 monomials per feature and cuts at 45, 75, 90 and 97 % it has 91.7, 89.2, 89.8: more cubic terms lower the
 # level, and rarer top grades lower @1 more than @10.
 _QUADRATIC = 1.6
 _CUBIC = 3.2
@@ -278,14 +278,36 @@ def make_data(
 ) -> RankingData:
     """Artificial queries and documents with grades from a random cubic polynomial.
 
-    ``n_docs`` documents a query, or between two numbers; ``grades`` is their number or the quantiles
-    at which they are cut. ``noise`` is the standard deviation of the judges' error relative to that
-    of the polynomial, and ``second_graders`` that of a second set of judges, who give the label
-    column ``second``. ``clicks`` adds the label column ``clicks``. With ``domain_shift`` > 0 the
-    data is from domain number ``domain``, in which that share of the polynomial's terms differs from
-    the base domain of the same seed. Different ``part`` of the same seed are different documents
-    under the same truth. Queries are numbered from ``first_qid``.
+    Parameters
+    ----------
+    n_queries
+        Number of queries.
+    n_docs
+        Documents per query, or the lowest and the highest number of them.
+    n_features
+        Number of features.
+    random_state
+        Seed of all randomness.
+    grades
+        Number of grades, or the quantiles at which they are cut.
+    noise
+        Standard deviation of the judges' error, relative to that of the polynomial.
+    clicks
+        Whether to add the label source ``clicks``: what simulated users click.
+    second_graders
+        The error of a second set of judges, who give the label source ``second``; None = there are none.
+    domain_shift, domain
+        With a shift above 0 the data is from domain number ``domain``, in which that share of the polynomial's terms
+        differs from the base domain of the same seed.
+    part
+        Different parts of the same seed are different documents under the same truth.
+    first_qid
+        Number of the first query.
+    n_jobs
+        Number of threads; every core if not given.
 
+    Examples
+    --------
     >>> data = make_data(20, n_docs=(5, 9), n_features=10, random_state=1, clicks=True)
     >>> data.n_queries, data.n_features, data.label_names, data.qid[0], data.docid[0]
     (20, 10, ('label', 'clicks'), '1', 'q1d1')
@@ -344,8 +366,17 @@ def make_data(
 def make_splits(n_queries: int = 10_000, *, random_state: int = 0, **options: Any) -> dict[str, RankingData]:
     """Train, validation and test data of n, n/2 and n queries under one ground truth.
 
-    Options are those of :func:`make_data`.
+    Parameters
+    ----------
+    n_queries
+        Number of training and of test queries; there are half as many for validation.
+    random_state
+        Seed of all randomness.
+    options
+        Those of :func:`make_data`.
 
+    Examples
+    --------
     >>> splits = make_splits(10, n_docs=5, n_features=5)
     >>> {name: data.n_queries for name, data in splits.items()}
     {'train': 10, 'vali': 5, 'test': 10}

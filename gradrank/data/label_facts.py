@@ -1,4 +1,4 @@
-"""Queries on which a label source leaves little or nothing to rank, counted in one place."""
+"""Counts of the queries on which a label source leaves little or nothing to rank."""
 
 from __future__ import annotations
 

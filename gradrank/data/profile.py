@@ -73,8 +73,15 @@ class Profile:
 
 
 def profile(data: RankingData) -> Profile:
-    """Count and check data; features are read in blocks, so a memory map is not loaded whole.
+    """Count and check data; features are read in blocks, so that a memory map is not loaded whole.
 
+    Parameters
+    ----------
+    data
+        The data to look at.
+
+    Examples
+    --------
     >>> data = RankingData.from_arrays([[1.0, 5.0], [2.0, 5.0], [0.0, 5.0]], [1, 2, 0], qid=["a", "a", "b"])
     >>> found = profile(data)
     >>> found.constant_features, found.label_copies, found.labels[0].counts

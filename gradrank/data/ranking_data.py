@@ -209,8 +209,15 @@ class RankingData:
 
     # ------------------------------------------------------------------ derived data
     def take_queries(self, queries: ArrayLike) -> RankingData:
-        """The data of some queries, by number, in the given order.
+        """The data of some queries, in the given order.
 
+        Parameters
+        ----------
+        queries
+            Numbers of queries from 0, or a Boolean for each query.
+
+        Examples
+        --------
         >>> data = RankingData.from_arrays([[1.0], [2.0], [3.0]], [1, 0, 1], qid=["a", "b", "c"])
         >>> list(data.take_queries([2, 0]).qid)
         ['c', 'a']
@@ -231,7 +238,15 @@ class RankingData:
         )
 
     def with_label(self, name: str, values: ArrayLike) -> RankingData:
-        """The same data with one more (or a replaced) label column, given in this data's row order."""
+        """The same data with one more (or a replaced) label source.
+
+        Parameters
+        ----------
+        name
+            Name of the label source.
+        values
+            Its labels, in this data's own order (:meth:`from_input_order` brings them there); NaN = unjudged.
+        """
         labels = dict(self.labels)
         labels[name] = _label_column(name, values, self.n_docs)
         return replace(self, labels=labels)
@@ -270,7 +285,7 @@ class RankingData:
         return self.with_weight(values)
 
     def in_input_order(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Bring per-document values back to the order of the rows as they were given.
+        """Bring per-document values from this data's order back to the order in which the rows were given.
 
         >>> data = RankingData.from_arrays([[1.0], [2.0], [3.0]], qid=[7, 8, 7])
         >>> data.in_input_order(data.X[:, 0]).tolist()

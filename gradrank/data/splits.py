@@ -19,6 +19,17 @@ def k_folds(data: RankingData, k: int, random_state: int = 0) -> Iterator[tuple[
 
     Test sets differ by at most one query in size. Each pair is made when it is asked for.
 
+    Parameters
+    ----------
+    data
+        The data to cut.
+    k
+        Number of folds.
+    random_state
+        Seed of the random choice.
+
+    Examples
+    --------
     >>> data = RankingData.from_arrays([[1.0], [2.0], [3.0], [4.0]], qid=["a", "b", "c", "d"])
     >>> [(train.n_queries, test.n_queries) for train, test in k_folds(data, 3, random_state=1)]
     [(2, 2), (3, 1), (3, 1)]
@@ -40,8 +51,17 @@ def _folds(data: RankingData, parts: list[np.ndarray]) -> Iterator[tuple[Ranking
 def split_queries(data: RankingData, fractions: Sequence[float], random_state: int = 0) -> tuple[RankingData, ...]:
     """Cut the queries at random into parts of the given fractions.
 
-    If the fractions add up to 1 every query is in one part; to less, some are left out.
+    Parameters
+    ----------
+    data
+        The data to cut.
+    fractions
+        Share of the queries in each part. If they add up to 1 every query is in one part; to less, some are left out.
+    random_state
+        Seed of the random choice.
 
+    Examples
+    --------
     >>> data = RankingData.from_arrays([[1.0], [2.0], [3.0], [4.0]], qid=["a", "b", "c", "d"])
     >>> [part.n_queries for part in split_queries(data, [0.5, 0.25, 0.25], random_state=1)]
     [2, 1, 1]
@@ -60,8 +80,19 @@ def split_queries(data: RankingData, fractions: Sequence[float], random_state: i
 
 
 def sample_queries(data: RankingData, amount: int | float, random_state: int = 0) -> RankingData:
-    """Draw queries at random: a whole number is a count, a float a fraction (rounded, at least one query).
+    """Draw queries at random.
 
+    Parameters
+    ----------
+    data
+        The data to draw from.
+    amount
+        How many queries: a whole number is a count, a float a fraction (rounded, at least one query).
+    random_state
+        Seed of the random choice.
+
+    Examples
+    --------
     >>> data = RankingData.from_arrays([[1.0], [2.0], [3.0], [4.0]], qid=["a", "b", "c", "d"])
     >>> sample_queries(data, 3).n_queries, sample_queries(data, 0.5).n_queries
     (3, 2)
@@ -109,8 +140,15 @@ def letor_folds(parts: Sequence[RankingData]) -> Iterator[tuple[RankingData, Ran
 
 
 def concatenate(datas: Sequence[RankingData]) -> RankingData:
-    """Join data of different queries; features, label names, and presence of ids and weights must agree.
+    """Join data of different queries.
 
+    Parameters
+    ----------
+    datas
+        What to join; features, label names, and presence of ids and weights must agree.
+
+    Examples
+    --------
     >>> a = RankingData.from_arrays([[1.0]], [0], qid=["a"])
     >>> b = RankingData.from_arrays([[2.0]], [1], qid=["b"])
     >>> list(concatenate([a, b]).qid)

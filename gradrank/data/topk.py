@@ -1,4 +1,4 @@
-"""Top-k ground truth: an ordered list T of the best k documents of a query above an unordered rest F (Niu et al. 2012).
+"""Top-k ground truth: per query an ordered list T of the best k documents above an unordered rest F (Niu et al. 2012).
 
 As a label column it is y = k + 1 − position in T and 0 in F: ordinary labels, so every format holds them (LETOR text
 as whole numbers) and every learner and measure takes them; κ-NDCG and κ-ERR are made for them. Unjudged documents (NaN)

@@ -26,7 +26,7 @@ def score(
     n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Score documents with a model: one number a line, in DATA's row order."""
+    """Score documents with a model: one number per line, in DATA's row order."""
     notes = Notes(quiet)
     if output != _STANDARD_OUTPUT:
         check_writable(Path(output))

@@ -261,10 +261,23 @@ class JoinCounts:
 
 
 def join_clicks(data: RankingData, labels: ClickLabels, name: str = "clicks") -> tuple[RankingData, JoinCounts]:
-    """The data with click labels as one more label column, by query id and document id.
+    """The data with click labels as one more label source, joined by query id and document id.
 
-    Documents without a row of clicks get NaN.
+    Parameters
+    ----------
+    data
+        Data with document ids.
+    labels
+        The click labels; documents without any get NaN.
+    name
+        Name of the label source.
 
+    Returns
+    -------
+    The data, and counts of what was found and what was not.
+
+    Examples
+    --------
     >>> from gradrank.data.clicks.readers import click_log
     >>> data = RankingData.from_arrays([[1.0], [2.0]], [0, 1], qid=["q", "q"], docid=["a", "z"])
     >>> joined, counts = join_clicks(data, click_labels(click_log([("q", ["a", "b"], ["a"])])))

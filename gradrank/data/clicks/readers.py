@@ -3,10 +3,10 @@
 Three formats are read, plain or compressed:
 
 ``jsonl``
-    one session a line: ``{"qid": "7", "shown": ["a", "b"], "clicks": ["b"]}``, documents in the order
+    one session per line: ``{"qid": "7", "shown": ["a", "b"], "clicks": ["b"]}``, documents in the order
     in which they were shown and clicks in the order in which they happened; other keys are ignored;
 ``csv`` and ``tsv``
-    one shown document a row, with a header naming at least the columns ``session``, ``qid``, ``docid``,
+    one shown document per row, with a header naming at least the columns ``session``, ``qid``, ``docid``,
     ``position`` (from 1) and ``click`` (0, 1, or the number of the click within the session), optionally
     ``click_time`` (a number or an ISO 8601 time). Rows may come in any order; a session that holds
     several queries is one session for each. Where neither numbers nor times tell the order of a

@@ -42,6 +42,15 @@ _COPY_BYTES = 1 << 26
 def write_binary(data: RankingData, path: str | Path) -> None:
     """Write data as a folder; a memory-mapped ``X`` is copied by blocks, never held whole.
 
+    Parameters
+    ----------
+    data
+        What to write.
+    path
+        The folder; it appears only when it is complete.
+
+    Examples
+    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "train.gradrank"
     >>> write_binary(RankingData.from_arrays([[1.0], [2.0]], [0, 1], qid=["a", "a"]), path)
@@ -77,6 +86,13 @@ def write_binary_blocks(blocks: Iterable[RankingData], path: str | Path) -> None
 def open_binary(path: str | Path) -> RankingData:
     """Open a folder written by :func:`write_binary`; ``X``, labels and ids are read-only memory maps.
 
+    Parameters
+    ----------
+    path
+        The folder.
+
+    Examples
+    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "train.gradrank"
     >>> write_binary(RankingData.from_arrays([[1.0], [2.0]], [0, 1], qid=["a", "a"]), path)

@@ -1,4 +1,4 @@
-"""Files with one number a line: scores, labels, weights, group sizes."""
+"""Files with one number per line: scores, labels, weights, group sizes."""
 
 from __future__ import annotations
 
@@ -28,16 +28,24 @@ def read_column(
     allow_neg_inf: bool = False,
     what: str = "scores",
 ) -> NDArray[np.float64]:
-    """Read one number a line, from plain or compressed text.
+    """Read one number per line, from plain or compressed text.
 
-    Args:
-        path: The file.
-        expected: How many numbers there must be.
-        missing: Take ``nan`` and empty lines as missing (NaN), instead of refusing them. Without it,
-            empty lines at the end of the file are ignored.
-        allow_neg_inf: Take ``-inf``, as scores of documents to be ranked last may be.
-        what: What the numbers are, for messages.
+    Parameters
+    ----------
+    path
+        The file.
+    expected
+        How many numbers there must be.
+    missing
+        Take ``nan`` and empty lines as missing (NaN), instead of refusing them. Without it, empty lines at the end of
+        the file are ignored.
+    allow_neg_inf
+        Take ``-inf``, as scores of documents to be ranked last may be.
+    what
+        What the numbers are, for messages.
 
+    Examples
+    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "scores.txt"
     >>> write_column([0.5, 2.0], path)
@@ -91,7 +99,7 @@ def _number(line: bytes, number: int, path: str | Path, missing: bool, allow_neg
         if allow_neg_inf and token.startswith(b"-"):
             return -np.inf
         raise DataError(f"found {_shown(token)} in the {what}, expected a finite number", path=path, line=number)
-    raise DataError(f"found {_shown(token)} in the {what}, expected one number a line", path=path, line=number)
+    raise DataError(f"found {_shown(token)} in the {what}, expected one number per line", path=path, line=number)
 
 
 def _shown(token: bytes) -> str:
@@ -100,7 +108,7 @@ def _shown(token: bytes) -> str:
 
 
 def write_column(values: ArrayLike, path: str | Path) -> None:
-    """Write one number a line, each as short as reads back exactly; compressed by the name's suffix.
+    """Write one number per line, each as short as reads back exactly; compressed by the name's suffix.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "scores.txt"

@@ -60,24 +60,34 @@ def read_letor(
 ) -> RankingData:
     """Read LETOR (SVMlight) text, plain or compressed with gzip, xz or Zstandard.
 
-    One document a line: a number as label, ``qid:`` and the query's id, then features as
-    ``index:value`` in any order; a feature that is not there is 0. ``#`` starts a comment; blank lines
-    and lines with only a comment are skipped. The document id is what a comment has behind
-    ``docid =`` (or ``docid=``, ``docid:``), or the comment itself if it is one single word.
+    One document per line: a number as label, ``qid:`` and the query's id, then features as ``index:value`` in any
+    order; a feature that is not there is 0. ``#`` starts a comment; blank lines and lines with only a comment are
+    skipped. The document id is what a comment has behind ``docid =`` (or ``docid=``, ``docid:``), or the comment itself
+    if it is one single word.
 
-    Args:
-        path: The file.
-        group_file: The sizes of consecutive queries, one a line, for lines without ``qid:``. If it is not
-            given and the lines have no ids, ``<path>.query`` or ``<path>.group`` is used.
-        missing: Take ``nan`` as a missing feature or an unjudged label, instead of refusing it.
-        zero_based: Feature indices start at 0, not at 1.
-        regroup: Bring the lines of a query together if they are not (``rows`` of the result then tells
-            where each came from), instead of refusing the file.
-        n_features: Number of features, if it is to be more than the file's highest index tells; a
-            higher index is refused.
-        max_features: Refuse a higher feature index, which a broken line could hold.
-        threads: Number of threads; every core if not given.
+    Parameters
+    ----------
+    path
+        The file.
+    group_file
+        The sizes of consecutive queries, one per line, for lines without ``qid:``. If it is not given and the lines
+        have no ids, ``<path>.query`` or ``<path>.group`` is used.
+    missing
+        Take ``nan`` as a missing feature or an unjudged label, instead of refusing it.
+    zero_based
+        Feature indices start at 0, not at 1.
+    regroup
+        Bring the lines of a query together if they are not (``rows`` of the result then tells where each came from),
+        instead of refusing the file.
+    n_features
+        Number of features, if it is to be more than the file's highest index tells; a higher index is refused.
+    max_features
+        Refuse a higher feature index, which a broken line could hold.
+    n_jobs
+        Number of threads; every core if not given.
 
+    Examples
+    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "train.txt"
     >>> _ = path.write_text("2 qid:7 1:0.5 3:1 # docid = a\\n0 qid:7 2:4 # docid = b\\n")
@@ -175,9 +185,9 @@ class _Parsed:
     changed: NDArray[np.bool_]
     """Columns with a number from 2^24 to 2^53, or its negative, that float32 changes."""
     docid: tuple[NDArray[np.uint8], NDArray[np.int64]]
-    """Bytes and lengths, one a document; no bytes if no document has an id."""
+    """Bytes and lengths, one per document; no bytes if no document has an id."""
     qid: tuple[NDArray[np.uint8], NDArray[np.int64]]
-    """Bytes and lengths, one a run of documents with the same id."""
+    """Bytes and lengths, one per run of documents with the same id."""
     run_rows: NDArray[np.int64]
     run_offsets: NDArray[np.int64]
     """Where in the file each run's id stands."""

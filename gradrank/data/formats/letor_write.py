@@ -29,17 +29,22 @@ _NOT_IN_QID = np.concatenate((np.arange(33, dtype=np.uint8), np.frombuffer(b"#",
 def write_letor(data: RankingData, path: str | Path, *, label: str | None = None) -> None:
     """Write data as LETOR text; compressed if the name ends in ``.gz``, ``.xz`` or ``.zst``.
 
-    Every number is written as short as it reads back exactly. All features are written, or only
-    those that are not 0 if more than half of them are 0 — then the first line still names the last
-    feature, so that the number of features is kept. Missing features and unjudged labels are
-    written as ``nan``; document ids as ``#docid = ID``. The format has no place for query weights, feature
-    names and further label columns.
+    Every number is written as short as it reads back exactly, whole numbers with all their digits. All features are
+    written, or only those that are not 0 if more than half of them are 0 — then the first line still names the last
+    feature, so that the number of features is kept. Missing features and unjudged labels are written as ``nan``;
+    document ids as ``#docid = ID``. The format has no place for query weights, feature names and further label columns.
 
-    Args:
-        data: What to write.
-        path: The file; it appears only when it is complete.
-        label: Which label column; the primary one if not given. Data without any is written as unjudged.
+    Parameters
+    ----------
+    data
+        What to write.
+    path
+        The file; it appears only when it is complete.
+    label
+        Which label column; the primary one if not given. Data without any is written as unjudged.
 
+    Examples
+    --------
     >>> import tempfile
     >>> data = RankingData.from_arrays([[0.5, 1], [3, 0]], [2, 0], qid=["a", "a"], docid=["x", "y"])
     >>> path = Path(tempfile.mkdtemp()) / "train.txt"

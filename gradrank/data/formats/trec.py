@@ -76,8 +76,15 @@ class Coverage(NamedTuple):
 
 # ---------------------------------------------------------------------- reading
 def read_qrels(path: str | Path) -> Qrels:
-    """Read judgments; grades may be any finite numbers, negative ones included.
+    """Read TREC qrels; grades may be any finite numbers, negative ones included.
 
+    Parameters
+    ----------
+    path
+        The file, plain or compressed.
+
+    Examples
+    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "qrels.txt"
     >>> _ = path.write_text("q1 0 d1 2\\nq1 0 d2 -1\\n")
@@ -90,8 +97,15 @@ def read_qrels(path: str | Path) -> Qrels:
 
 
 def read_run(path: str | Path) -> Run:
-    """Read a run: one score for each retrieved document of each query.
+    """Read a TREC run: one score for each retrieved document of each query.
 
+    Parameters
+    ----------
+    path
+        The file, plain or compressed.
+
+    Examples
+    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "run.txt"
     >>> _ = path.write_text("q1 Q0 d2 1 7.5 bm25\\nq1 Q0 d1 2 3.25 bm25\\n")
@@ -113,6 +127,15 @@ def trec_data(qrels: Qrels, runs: Mapping[str, Run]) -> RankingData:
     nothing retrieved; a query that only a run has is ignored; :func:`query_coverage` counts both. In a
     query, judged documents come first, in the order of the qrels.
 
+    Parameters
+    ----------
+    qrels
+        The judgments.
+    runs
+        Runs by name.
+
+    Examples
+    --------
     >>> qrels = Qrels(Strings.of(["q"]), np.array([0, 1]), Strings.of(["d1"]), np.array([1], np.float32))
     >>> run = Run(Strings.of(["q"]), np.array([0, 1]), Strings.of(["d2"]), np.array([7.5]), "bm25")
     >>> data = trec_data(qrels, {"bm25": run})

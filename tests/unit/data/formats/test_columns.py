@@ -1,4 +1,4 @@
-"""Files with one number a line."""
+"""Files with one number per line."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_negative_infinity(write):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("x", "found 'x' in the weights, expected one number a line"),
-        ("1 2", "found '1 2' in the weights, expected one number a line"),
+        ("x", "found 'x' in the weights, expected one number per line"),
+        ("1 2", "found '1 2' in the weights, expected one number per line"),
         ("1_0", "found '1_0'"),
         ("0x10", "found '0x10'"),
         ("1,5", "found '1,5'"),
