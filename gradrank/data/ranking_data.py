@@ -119,7 +119,8 @@ class RankingData:
             labels = {name: column[order] for name, column in labels.items()}
             doc_names = None if doc_names is None else doc_names[order]
         return cls(
-            X=features,
+            # Row by row, as kernels read them: what is summed in another order rounds to another model.
+            X=np.ascontiguousarray(features),
             indptr=indptr,
             labels=labels,
             qid=ids,

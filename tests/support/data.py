@@ -47,6 +47,18 @@ def lists_for(m: Measure, random_state: int, **options: Any) -> tuple[RankingDat
     return judged_lists(random_state, {source: levels}, barren=source, **options)
 
 
+TRUE_WEIGHTS = (1.0, -0.8, 0.6, 0.0, 0.0, 0.0)
+"""What the features of :func:`known_truth` are worth; no single one says all, the last three say nothing."""
+
+
+def known_truth(random_state: int, queries: int = 60, docs: int = 12) -> RankingData:
+    """Documents of six features whose grades 0 to 3 are cut from a weighted sum of three of them, plus noise."""
+    rng = np.random.default_rng(random_state)
+    X = rng.normal(size=(queries * docs, len(TRUE_WEIGHTS))).astype(np.float32)
+    relevance = X @ np.array(TRUE_WEIGHTS) + 0.5 * rng.normal(size=len(X))
+    return RankingData.from_arrays(X, np.searchsorted([0.3, 1.2, 2.2], relevance), group=np.full(queries, docs))
+
+
 def assert_same(data: RankingData, expected: RankingData, *, rows: bool = False) -> None:
     """The same values, without any tolerance; with ``rows`` also rows from the same places of a file."""
     assert data.X.shape == expected.X.shape

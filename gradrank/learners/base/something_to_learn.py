@@ -24,11 +24,23 @@ def check_orderable(train: RankingData, source: str | None) -> None:
         raise TrainingError("every query of the training data has one label only: there is nothing to order")
 
 
+def check_varied(train: RankingData, source: str | None) -> None:
+    """Training data whose documents all have one label has nothing to teach, not even to least squares."""
+    labels = train.label(source)
+    judged = labels[~np.isnan(labels)]
+    if not len(judged):
+        raise TrainingError("no document of the training data is judged")
+    if judged.min() == judged.max():
+        raise TrainingError(f"every document of the training data has label {judged[0]:g}: there is nothing to learn")
+
+
 def check_labels(train: RankingData, objective: Objective) -> None:
-    """The labels that an objective of one measure reads have something to order."""
+    """The labels that an objective reads have something to teach; graded measures tell of their pairs."""
     measure = objective.measure
     if isinstance(measure, Measure):
         check_orderable(train, measure.label or measure.default_source)
+    elif measure is None:
+        check_varied(train, getattr(objective, "label", None))
 
 
 def announced_pairs(bound: BoundObjective, train: RankingData, callbacks: Sequence[Callback]) -> tuple[PairFacts, ...]:
@@ -39,6 +51,9 @@ def announced_pairs(bound: BoundObjective, train: RankingData, callbacks: Sequen
             f"there is nothing to order in the training data: {pairs[0].sentence()}"
             + "".join(f"; {fact.sentence()}" for fact in pairs[1:])
         )
+    # Losses over lists count no pairs: where all their lists are settled, nothing pulls at equal scores.
+    if not pairs and not bound.gradients(np.zeros(train.n_docs)).lambdas.any():
+        raise TrainingError("every query of the training data has one label only: there is nothing to order")
     for callback in callbacks:
         if hasattr(callback, "begin"):
             callback.begin(pairs)
