@@ -139,5 +139,9 @@ class FewQueriesWarning(GradrankWarning):
     """A decision rests on so few queries that it means little; says what difference could be seen at all."""
 
 
+class DoubtfulDataWarning(GradrankWarning):
+    """Data that can be learned from, but is seldom meant: labels out of all proportion, a feature that is the label."""
+
+
 class NotConvergedWarning(GradrankWarning):
     """Training ended while the validation measure was still rising: more steps are likely to help."""

@@ -120,7 +120,7 @@ class RankingData:
             doc_names = None if doc_names is None else doc_names[order]
         return cls(
             # Row by row, as kernels read them: what is summed in another order rounds to another model.
-            X=np.ascontiguousarray(features),
+            X=np.ascontiguousarray(features),  # type: ignore[arg-type]
             indptr=indptr,
             labels=labels,
             qid=ids,

@@ -9,8 +9,8 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
 from gradrank.learners.algorithms import algorithm as learner_named
 from gradrank.learners.algorithms import parameters_of
-from gradrank.learners.base.estimator import RankingEstimator, as_measure
-from gradrank.measures import Measure
+from gradrank.learners.base.estimator import RankingEstimator
+from gradrank.measures import Measure, as_measure
 from gradrank.objectives import Objective
 
 Said = Callable[[str, float], None]

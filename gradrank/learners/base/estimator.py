@@ -13,37 +13,23 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from gradrank.data.doubts import training_doubts
 from gradrank.data.interpret import as_ranking_data
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import GradrankWarning, ModelError, NotConvergedWarning, TrainingError
+from gradrank.errors import DoubtfulDataWarning, GradrankWarning, ModelError, NotConvergedWarning, TrainingError
 from gradrank.learners.base.common_parameters import CommonParameters
 from gradrank.learners.base.loop import Callback, Record
 from gradrank.learners.base.parameters import check_parameters, fitted
 from gradrank.learners.base.progress import Progress
-from gradrank.measures import NDCG, AnyMeasure, Graded, Measure, parse_measure
+from gradrank.measures import NDCG, AnyMeasure, Graded, Measure, as_measure
 from gradrank.models.features import feature_matrix
 from gradrank.models.ranker import Ranker
 from gradrank.objectives import Objective
 
-QID_COLUMN = "qid"
 # Scores of so many documents tell whether a model is constant.
 _LOOK_AT = 20_000
 
 EvalSet = Sequence[tuple[Any, ...] | RankingData]
-
-
-def ranking_data(X: Any, y: Any = None, qid: Any = None, *, weight: ArrayLike | None = None) -> RankingData:
-    """RankingData from what users have: itself, arrays, or a pandas or polars frame (also with a column ``qid``).
-
-    >>> ranking_data([[1.0], [2.0]], [0, 1], qid=[1, 1]).n_queries
-    1
-    """
-    return as_ranking_data(X, y, qid, sample_weight=weight)
-
-
-def as_measure(measure: AnyMeasure | str) -> AnyMeasure:
-    """A measure from itself or its name."""
-    return parse_measure(measure) if isinstance(measure, str) else measure
 
 
 class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
@@ -144,9 +130,11 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
         The learner itself, with ``ranker_`` and ``record_``.
         """
         self.check_parameters()
-        train = ranking_data(X, y, qid, weight=sample_weight)
+        train = as_ranking_data(X, y, qid, sample_weight=sample_weight)
         if not train.labels:
-            raise TrainingError("the training data has no labels")
+            raise TrainingError(
+                "the training data has no labels: a learner requires y to be passed, but the target y is None"
+            )
         sets = {name: aligned(data, train, name) for name, data in _validation_sets(valid, eval_set, eval_qid).items()}
         self._warn_before(train, sets)
         self.n_features_in_ = train.n_features
@@ -181,7 +169,7 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
             As :meth:`fit` takes them; weights weigh the queries in the mean.
         """
         check_is_fitted(self, "ranker_")
-        data = ranking_data(X, y, qid, weight=sample_weight)
+        data = as_ranking_data(X, y, qid, sample_weight=sample_weight)
         measure = self._score_measure()
         part: Measure = measure.parts[0] if isinstance(measure, Graded) else measure
         values = part.values(self.predict(data), data, n_jobs=self.n_jobs)
@@ -213,6 +201,11 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ what would else pass in silence
     def _warn_before(self, train: RankingData, valid: Mapping[str, RankingData]) -> None:
+        measure = self._measure()
+        part: Measure = measure.parts[0] if isinstance(measure, Graded) else measure
+        exponential = getattr(part, "gain", None) == "exp"
+        for doubt in training_doubts(train, valid, self._label_source(), exponential=exponential):
+            _warn(doubt, DoubtfulDataWarning)
         if not valid and getattr(self, "early_stopping_rounds", None) is not None:
             _warn("early_stopping_rounds needs validation data, and there is none: all steps are made and kept")
 
@@ -253,16 +246,16 @@ def _validation_sets(
     if valid is not None and eval_set is not None:
         raise TrainingError("validation data is given twice: give valid or eval_set, not both")
     if isinstance(valid, Mapping):
-        return {str(name): ranking_data(data) for name, data in valid.items()}
+        return {str(name): as_ranking_data(data) for name, data in valid.items()}
     if valid is not None:
-        return {"valid": ranking_data(*valid) if isinstance(valid, tuple) else ranking_data(valid)}
+        return {"valid": as_ranking_data(*valid) if isinstance(valid, tuple) else as_ranking_data(valid)}
     sets = [item if isinstance(item, tuple | list) else (item,) for item in eval_set or ()]
     qids = list(eval_qid) if eval_qid is not None else [None] * len(sets)
     if len(qids) != len(sets):
         raise TrainingError(f"eval_qid has {len(qids)} lists of query ids for the {len(sets)} sets of eval_set")
     names = ["valid", *(f"valid{number}" for number in range(2, len(sets) + 1))]
     return {
-        name: ranking_data(*item, **({} if ids is None else {"qid": ids}))
+        name: as_ranking_data(*item, **({} if ids is None else {"qid": ids}))
         for name, item, ids in zip(names, sets, qids, strict=False)
     }
 

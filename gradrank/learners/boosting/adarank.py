@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.learners.base.estimator import as_measure
 from gradrank.learners.base.loop import Callback
 from gradrank.learners.base.parameters import parameter
 from gradrank.learners.base.something_to_learn import check_orderable
 from gradrank.learners.boosting.feature_boosting import FeatureBoosting, Lists, single_measure
 from gradrank.learners.boosting.weak_rankers import ScaledFeatures
-from gradrank.measures import Measure
+from gradrank.measures import Measure, as_measure
 from gradrank.models.ranker import Ranker
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
-from gradrank.learners.base.estimator import RankingEstimator, as_measure
+from gradrank.learners.base.estimator import RankingEstimator
 from gradrank.learners.base.loop import Callback, Course, Record, run_course
 from gradrank.learners.base.monitor import TRAINING, Monitor
 from gradrank.learners.base.parameters import fitted
@@ -24,7 +24,7 @@ from gradrank.learners.base.training_facts import training_facts
 from gradrank.learners.boosting.pair_weights import FactoredPairs
 from gradrank.learners.boosting.parameters import BoostingParameters
 from gradrank.learners.boosting.weak_rankers import Quality, ScaledFeatures, Thresholds, WeakRanker, WeakRankers
-from gradrank.measures import AnyMeasure, Graded, Measure
+from gradrank.measures import AnyMeasure, Graded, Measure, as_measure
 from gradrank.models.linear import LinearRanker
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.ensemble import TreeEnsemble

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.topk import top_k_truth
 from gradrank.errors import TrainingError
-from gradrank.learners.base.estimator import as_measure
 from gradrank.learners.base.loop import Callback, Step
-from gradrank.measures import AnyMeasure, Graded, KappaNDCG, Measure
+from gradrank.measures import AnyMeasure, Graded, KappaNDCG, Measure, as_measure
 
 BETA_GRID = tuple(round(0.05 * step, 2) for step in range(21))
 """Values of β that ``beta="auto"`` tries on the validation data."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.learners.base.estimator import RankingEstimator, as_measure
+from gradrank.learners.base.estimator import RankingEstimator
 from gradrank.learners.base.label_source import label_of
 from gradrank.learners.base.loop import Callback
 from gradrank.learners.base.parameters import fitted
@@ -19,7 +19,7 @@ from gradrank.learners.linear.convex_risk import Oracle
 from gradrank.learners.linear.parameters import LinearParameters
 from gradrank.learners.linear.scaled_features import Scaling, scaled_features
 from gradrank.learners.linear.svm_run import Setting, SVMRun, linear_ranker
-from gradrank.measures import AnyMeasure
+from gradrank.measures import AnyMeasure, as_measure
 from gradrank.models.ranker import Ranker
 
 C_GRID = tuple(float(c) for c in 10.0 ** np.arange(-3.0, 1.01, 0.5))

@@ -9,13 +9,13 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import MissingExtraError, TrainingError
 from gradrank.learners.base.checkpoint import fingerprint
 from gradrank.learners.base.common_parameters import ObjectiveParameters
-from gradrank.learners.base.estimator import RankingEstimator, as_measure
+from gradrank.learners.base.estimator import RankingEstimator
 from gradrank.learners.base.loop import Callback
 from gradrank.learners.base.parameters import fitted
 from gradrank.learners.base.training_facts import training_facts
 from gradrank.learners.nets.parameters import NetParameters
 from gradrank.learners.nets.settings import NetSettings, net_settings, spelt_hidden
-from gradrank.measures import NDCG, AnyMeasure
+from gradrank.measures import NDCG, AnyMeasure, as_measure
 from gradrank.models.ranker import Ranker
 from gradrank.objectives import Objective, parse_objective
 

@@ -11,7 +11,7 @@ import numpy as np
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
 from gradrank.learners.base.checkpoint import fingerprint, keeper, resume
-from gradrank.learners.base.estimator import RankingEstimator, as_measure
+from gradrank.learners.base.estimator import RankingEstimator
 from gradrank.learners.base.loop import Callback, Record, run_course
 from gradrank.learners.base.monitor import Monitor, watched_sets
 from gradrank.learners.base.parameters import fitted
@@ -22,7 +22,7 @@ from gradrank.learners.trees.diagnostics import Diagnostics, Recorder
 from gradrank.learners.trees.grower import default_leaf_size
 from gradrank.learners.trees.leaf_values import StepRule
 from gradrank.learners.trees.parameters import TreeParameters
-from gradrank.measures import NDCG, AnyMeasure
+from gradrank.measures import NDCG, AnyMeasure, as_measure
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.ranker import Ranker
 from gradrank.models.registry import load_ranker, under_names_of
