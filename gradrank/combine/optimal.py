@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -42,7 +42,8 @@ class Combination:
     """Mean of the measure (of each part of a graded one), evaluated at ``alpha``."""
     values_of_parts: tuple[dict[str, float], dict[str, float]]
     """The same of the two rankers alone."""
-    curve: Curve
+    curve: Curve = field(repr=False)
+    """The measure over all α."""
 
     @property
     def value(self) -> float:

@@ -15,11 +15,17 @@ from gradrank.evaluation.evaluate import Evaluation, evaluate
 from gradrank.evaluation.significance import PairedTest, bootstrap_test, differences, holm, randomization_test, t_test
 from gradrank.evaluation.tables import Column, Table
 from gradrank.measures import DEFAULT_MEASURES, AnyMeasure, Measure
+from gradrank.models.display.markup import Html, colored, markup, notes_html, small, strong, table_html
 from gradrank.models.systems import Data, System
 
 TestName = Literal["t", "randomization", "bootstrap"]
 Correction = Literal["holm"]
 Verdict = Literal["better", "worse", "no significant difference"]
+
+
+SIGNS: dict[Verdict, str] = {"better": "▲", "worse": "▼", "no significant difference": "="}
+TEST_NAMES = {"t": "paired t-test", "randomization": "randomization test", "bootstrap": "bootstrap test"}
+CORRECTION_NAMES = {"holm": "Holm's correction"}
 
 
 @dataclass(frozen=True)
@@ -45,9 +51,19 @@ class ComparisonRow:
         return self.test.difference / self.baseline_mean if self.baseline_mean != 0 else nan
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
-    """All systems but the baseline, by all measures, each tested against the baseline."""
+    """All systems but the baseline, by all measures, each tested against the baseline.
+
+    >>> import numpy as np
+    >>> from gradrank import RankingData, compare
+    >>> data = RankingData.from_arrays(np.zeros((16, 1)), [0, 1] * 8, qid=np.repeat(np.arange(8), 2))
+    >>> compare(data, {"old": [1, 0] * 6 + [0, 1] * 2, "new": [0, 1] * 8}, "MRR")
+    Comparison against old: paired t-test, level 0.05, Holm's correction
+    | system | measure | baseline | mean | difference | p (holm) | verdict |
+    |---|---|--:|--:|--:|--:|---|
+    | new | MRR | 0.6250 | 1.0000 | +0.3750 | 0.0025 | ▲ better |
+    """
 
     baseline: str
     level: float
@@ -57,7 +73,7 @@ class Comparison:
     """The evaluation that was tested."""
 
     def table(self) -> Table:
-        """One row a system and measure."""
+        """One row per system and measure."""
         columns = (
             Column("system"),
             Column("measure"),
@@ -88,6 +104,56 @@ class Comparison:
             for row in self.rows
         )
         return Table(columns, rows, title=f"against {self.baseline}")
+
+    def _title(self) -> str:
+        test = TEST_NAMES.get(self.rows[0].test.test, self.rows[0].test.test) if self.rows else "no test"
+        corrected = f", {CORRECTION_NAMES[self.correction]}" if self.correction else ""
+        return f"against {self.baseline}: {test}, level {self.level:g}{corrected}"
+
+    def __repr__(self) -> str:
+        columns = (
+            *(Column("system"), Column("measure"), Column("baseline", "number"), Column("mean", "number")),
+            *(Column("difference", "signed"), Column(f"p ({self.correction})" if self.correction else "p", "p")),
+            Column("verdict"),
+        )
+        rows = tuple(
+            (
+                *(row.system, str(row.measure), row.baseline_mean, row.mean, row.test.difference, row.p_corrected),
+                f"{SIGNS[row.verdict]} {row.verdict}",
+            )
+            for row in self.rows
+        )
+        return f"Comparison {self._title()}\n{Table(columns, rows).to_markdown()}".rstrip()
+
+    def _repr_html_(self) -> str:
+        """Means by system and measure, those of the best in bold, with a sign for what differs significantly."""
+        measures = list(dict.fromkeys(row.measure for row in self.rows))
+        found = {(row.system, row.measure): row for row in self.rows}
+        systems = [self.baseline, *dict.fromkeys(row.system for row in self.rows)]
+        base = {row.measure: row.baseline_mean for row in self.rows}
+        best = {
+            measure: max(
+                (found[s, measure].mean for s in systems[1:]), default=nan, key=lambda mean: (mean == mean, mean)
+            )
+            for measure in measures
+        }
+        rows = []
+        for system in systems:
+            cells: list[str] = [system if system != self.baseline else Html(f"{markup(system)} {small('baseline')}")]
+            for measure in measures:
+                row = found.get((system, measure))
+                mean = base[measure] if row is None else row.mean
+                highest = mean >= best[measure] and mean >= base[measure]
+                cells.append(_mean_html(mean, highest, row))
+            rows.append(cells)
+        table = table_html(
+            ["system", *map(str, measures)],
+            rows,
+            numeric=[False, *(True for _ in measures)],
+            caption=f"Means, compared {self._title()}",
+        )
+        legend = "▲ significantly better than the baseline, ▼ significantly worse, = no significant difference"
+        return table + notes_html([legend, *self.notes()])
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain Python values."""
@@ -264,6 +330,18 @@ def _row(
         p_corrected=result.p,
         verdict="no significant difference",
     )
+
+
+def _mean_html(mean: float, highest: bool, row: ComparisonRow | None) -> Html:
+    shown = Column("", "number").show(mean)
+    cell = strong(shown) if highest else markup(shown)
+    if row is None:
+        return cell
+    p = Column("", "p").show(row.p_corrected)
+    title = f"{row.verdict}: difference {Column('', 'signed').show(row.test.difference)}, p {p}, " + (
+        f"{row.wins:,} queries won, {row.ties:,} tied, {row.losses:,} lost"
+    )
+    return Html(f"{cell} {colored(SIGNS[row.verdict], row.verdict, title)}")
 
 
 def _mean(values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from gradrank.errors import DataError
 from gradrank.evaluation.significance import standard_error, t_interval
 from gradrank.evaluation.tables import Column, Table
 from gradrank.measures import DEFAULT_MEASURES, AnyMeasure, Measure, as_measures, bind_measures, bound_values
+from gradrank.models.display.markup import notes_html
 from gradrank.models.systems import Data, Documents, System, named_systems, scores_of
 
 
@@ -35,15 +36,28 @@ class Summary:
     """Upper end of that interval."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """Values per query of some systems by some measures."""
+    """Values per query of some systems by some measures, as :func:`~gradrank.evaluate` gives them.
+
+    >>> from gradrank import RankingData, evaluate
+    >>> data = RankingData.from_arrays([[3.0], [1.0], [2.0], [4.0]], [0, 1, 1, 0], qid=["a", "a", "b", "b"])
+    >>> result = evaluate(data, {"old": [2, 1, 2, 1], "new": [1, 2, 2, 1]}, ["MRR", "NDCG@1"])
+    >>> result
+    Evaluation: 2 queries, mean ± half of its 95 % interval
+    | system | MRR | NDCG@1 |
+    |---|--:|--:|
+    | old | 0.7500 ± 3.1766 | 0.5000 ± 6.3531 |
+    | new | 1.0000 ± 0.0000 | 1.0000 ± 0.0000 |
+    >>> result.values["old"][result.measures[0]].tolist()
+    [0.5, 1.0]
+    """
 
     qids: Strings
     """Query ids, in the order of the values."""
     measures: tuple[Measure, ...]
     values: Mapping[str, Mapping[Measure, NDArray[np.float64]]]
-    """By system and measure one value a query; NaN = left out (no judged document, or by convention)."""
+    """By system and measure one value per query; NaN = left out (no judged document, or by convention)."""
     facts: Mapping[str, LabelFacts]
     """Facts of each label source the measures used."""
     weights: NDArray[np.float64] | None = None
@@ -90,7 +104,7 @@ class Evaluation:
         }
 
     def table(self) -> Table:
-        """One row a system, one column a measure, ± half the 95 % interval."""
+        """One row per system, one column per measure, ± half the 95 % interval."""
         numbers = [Column(str(measure), "mean") for measure in self.measures]
         rows = []
         for system in self.systems:
@@ -101,7 +115,7 @@ class Evaluation:
         return Table((Column("system"), *numbers), tuple(rows), title)
 
     def per_query_table(self) -> Table:
-        """One row a query and system, one column a measure."""
+        """One row per query and system, one column per measure."""
         columns = (Column("system"), Column("qid"), *(Column(str(measure), "number") for measure in self.measures))
         rows = (
             (system, qid, *row)
@@ -113,8 +127,37 @@ class Evaluation:
         return Table(columns, tuple(rows))
 
     def write_per_query(self, path: str | Path) -> None:
-        """Write the values per query as CSV: columns ``system``, ``qid``, one a measure; empty = left out."""
+        """Write the values per query as CSV.
+
+        Parameters
+        ----------
+        path
+            The file, with columns ``system``, ``qid`` and one per measure; empty = left out.
+        """
         self.per_query_table().write_csv(path)
+
+    def best_systems(self) -> dict[Measure, set[str]]:
+        """For each measure the systems with the highest mean; none if no query has a value."""
+        found: dict[Measure, set[str]] = {}
+        for measure in self.measures:
+            means = {system: self.summary(system, measure).mean for system in self.systems}
+            highest = np.fmax.reduce(list(means.values()))
+            found[measure] = {system for system, mean in means.items() if mean == highest}
+        return found
+
+    def __repr__(self) -> str:
+        table = self.table()
+        return f"Evaluation: {table.title}\n{replace(table, title=None).to_markdown()}".rstrip()
+
+    def _repr_html_(self) -> str:
+        best = self.best_systems() if len(self.systems) > 1 else {}
+        cells = {
+            (row, column)
+            for column, measure in enumerate(self.measures, 1)
+            for row, system in enumerate(self.systems)
+            if system in best.get(measure, ())
+        }
+        return self.table().to_html(cells) + notes_html(self.notes())
 
     def notes(self) -> list[str]:
         """What a reader of the means must know of the data, one sentence each."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.errors import DataError
 from gradrank.evaluation.significance import standard_error
+from gradrank.evaluation.tables import Column, Table
 from gradrank.measures import AnyMeasure, Measure, as_measures, bind_measures, bound_values, mean_value
 from gradrank.models.systems import Data, Documents, System, as_ranker
 
@@ -16,7 +17,7 @@ from gradrank.models.systems import Data, Documents, System, as_ranker
 _NUMBERS_PER_BLOCK = 1 << 24
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PermutationImportance:
     """What the mean of a measure loses when one feature's values are shuffled among all documents."""
 
@@ -26,6 +27,20 @@ class PermutationImportance:
     """Mean of the measure with nothing shuffled."""
     drops: NDArray[np.float64]
     """Baseline − mean with the feature shuffled, features × repeats."""
+
+    def table(self) -> Table:
+        """One row per feature, the largest drop first."""
+        columns = (Column("feature"), Column(f"drop of {self.measure}", "signed"), Column("standard error", "number"))
+        rows = zip(self.feature_names, self.mean.tolist(), self.standard_error.tolist(), strict=True)
+        title = f"{self.measure} is {self.baseline:.4f}; drop when a feature is shuffled, mean of {self.drops.shape[1]}"
+        return Table(columns, tuple(sorted(rows, key=lambda row: -row[1])), title)
+
+    def __repr__(self) -> str:
+        table = self.table()
+        return f"PermutationImportance: {table.title}\n{replace(table, title=None).to_markdown()}".rstrip()
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
 
     @property
     def mean(self) -> NDArray[np.float64]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Container
 from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from gradrank.models.display.markup import strong, table_html
 from gradrank.runtime.files import replacing
 
 if TYPE_CHECKING:
@@ -128,6 +130,18 @@ class Table:
         lines.append("|" + "|".join("---" if column.kind == "text" else "--:" for column in self.columns) + "|")
         lines += ["| " + " | ".join(map(_escaped, self._shown(row))) + " |" for row in self.rows]
         return "\n".join(lines) + "\n"
+
+    def to_html(self, strong_cells: Container[tuple[int, int]] = ()) -> str:
+        """The table for a notebook, as people read it; cells (row, column) to be in bold may be named."""
+        rows = [
+            [strong(cell) if (number, column) in strong_cells else cell for column, cell in enumerate(self._shown(row))]
+            for number, row in enumerate(self.rows)
+        ]
+        numeric = [column.kind != "text" for column in self.columns]
+        return table_html([column.name for column in self.columns], rows, numeric=numeric, caption=self.title)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
 
     def to_rich(self) -> RenderableType:
         """A table for the terminal."""

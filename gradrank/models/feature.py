@@ -71,6 +71,9 @@ class FeatureRanker(Ranker):
             feature, self.sign, missing=self.missing, feature_names=feature_names, training=self.training
         )
 
+    def _described(self) -> str:
+        return f"{'−' if self.sign < 0 else ''}{self.feature}"
+
     def _payload(self) -> dict[str, Any]:
         return {"feature": self.feature, "sign": self.sign, "missing": self.missing}
 

@@ -82,8 +82,8 @@ class ForeignRanker(Ranker):
     ) -> Self:
         raise NotImplementedError
 
-    def __repr__(self) -> str:
-        return f"ForeignRanker({type(self.model).__name__}, {self.n_features:,} features)"
+    def _described(self) -> str:
+        return f"{type(self.model).__name__}, {self.n_features:,} features"
 
 
 def known_features(model: Any) -> tuple[str, ...] | None:

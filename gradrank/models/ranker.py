@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ModelError
+from gradrank.models.display.rankers import ranker_html, trained_by
 from gradrank.models.features import Matrix, feature_matrix
 from gradrank.runtime.files import replacing
 
@@ -189,7 +190,14 @@ class Ranker(ABC):
             temporary.write_text(text, encoding="utf-8")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.n_features:,} features)"
+        return f"{type(self).__name__}({self._described()}{trained_by(self._training)})"
+
+    def _described(self) -> str:
+        """The size of the ranker in a few words, for a line of text."""
+        return f"{self.n_features:,} features"
+
+    def _repr_html_(self) -> str:
+        return ranker_html(self)
 
 
 # ---------------------------------------------------------------------- plain values

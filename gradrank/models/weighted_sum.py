@@ -142,6 +142,13 @@ class WeightedSum(LinearInWeights, Ranker):
         ]
         return np.stack(columns, axis=1)
 
+    def _described(self) -> str:
+        return " + ".join(f"{weight:.4g}·{type(part).__name__}" for weight, part in self.parts)
+
+    def shape(self) -> dict[str, int | str]:
+        """The parts with their weights, and the trees in them."""
+        return {"parts": self._described(), **super().shape()}
+
     def _payload(self) -> dict[str, Any]:
         return {"parts": [{"weight": weight, "ranker": ranker.to_dict()} for weight, ranker in self.parts]}
 

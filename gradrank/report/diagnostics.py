@@ -10,9 +10,9 @@ import numpy as np
 
 from gradrank.errors import GradrankError
 from gradrank.evaluation.tables import Column, Table
+from gradrank.models.display.curves import learning_curves
 from gradrank.objectives import Lambda, Objective, PairCost, RankNet, Scheduled, Sigmoid, Tiered, parse_objective
 from gradrank.report.figures import Section, line_style, new_figure
-from gradrank.report.models import learning_curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from math import isnan
 
 from gradrank.evaluation import Column, Comparison, ComparisonRow, Evaluation, t_test
-
-_TEST_NAMES = {"t": "paired t-test", "randomization": "randomization test", "bootstrap": "bootstrap test"}
-_CORRECTION_NAMES = {"holm": "Holm's correction"}
+from gradrank.evaluation.compare import CORRECTION_NAMES, TEST_NAMES
 
 
 @dataclass(frozen=True)
@@ -70,8 +68,8 @@ def p_text(p: float) -> str:
 
 def name_of_test(comparison: Comparison) -> str:
     """The comparison's test and correction, in words."""
-    name = _TEST_NAMES.get(comparison.rows[0].test.test, comparison.rows[0].test.test)
-    return f"{name} with {_CORRECTION_NAMES[comparison.correction]}" if comparison.correction else name
+    name = TEST_NAMES.get(comparison.rows[0].test.test, comparison.rows[0].test.test)
+    return f"{name} with {CORRECTION_NAMES[comparison.correction]}" if comparison.correction else name
 
 
 def _sentence(comparison: Comparison, row: ComparisonRow, over: str) -> str:

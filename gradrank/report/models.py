@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
 
+from gradrank.models.display.axis import Axis
+from gradrank.models.display.curves import chosen_step, items, learning_curves, shown_places, validation_first
 from gradrank.models.ranker import Ranker
-from gradrank.report.axis import Axis
 
 TOP_FEATURES = 20
-_MOST_POINTS = 400
 _X_TICKS, _Y_TICKS = 7, 7
 
 
@@ -100,71 +100,41 @@ def model_views(models: Mapping[str, Ranker]) -> list[ModelView]:
             name,
             model_facts(model),
             fact_groups(model),
-            tuple(
-                _chart(measure, lines, axes[measure], model.training.get("best"))
-                for measure, lines in curves[name].items()
-            ),
+            tuple(_chart(measure, lines, axes[measure], model.training) for measure, lines in curves[name].items()),
             importance(model),
         )
         for name, model in models.items()
     ]
 
 
-def learning_curves(training: Mapping[str, Any]) -> dict[str, dict[str, list[float]]]:
-    """Measure → data set → one value an iteration; whatever is not such a curve is left out.
-
-    >>> learning_curves({"curves": {"valid": {"MAP": [0.1, "nan"]}, "train": "lost"}})
-    {'MAP': {'valid': [0.1, nan]}}
-    """
-    result: dict[str, dict[str, list[float]]] = {}
-    for data_set, by_measure in _items(training.get("curves")):
-        for measure, values in _items(by_measure):
-            try:
-                line = [float(value) for value in values]
-            except (TypeError, ValueError):
-                continue
-            if any(map(isfinite, line)):
-                result.setdefault(measure, {})[data_set] = line
-    return result
-
-
-def _items(value: Any) -> Iterable[tuple[str, Any]]:
-    return [(str(key), item) for key, item in value.items()] if isinstance(value, Mapping) else []
-
-
-def _chart(measure: str, lines: Mapping[str, list[float]], y_axis: Axis, best: Any) -> CurveChart:
+def _chart(measure: str, lines: Mapping[str, list[float]], y_axis: Axis, training: Mapping[str, Any]) -> CurveChart:
     iterations = max(map(len, lines.values()))
     x_axis = Axis(1.0, float(max(2, iterations)))
     shown = tuple(
         Line(name, _points(line, x_axis, y_axis), [value for value in line if isfinite(value)][-1], style % 4)
-        for style, (name, line) in enumerate(_validation_first(lines))
+        for style, (name, line) in enumerate(validation_first(lines))
     )
     return CurveChart(
         measure,
         iterations,
         shown,
-        _chosen(best, lines, iterations, x_axis, y_axis),
+        _chosen(chosen_step(training, iterations), lines, x_axis, y_axis),
         [(at, text) for at, text in x_axis.labels(_X_TICKS) if text != "0" and "." not in text],
         y_axis.labels(_Y_TICKS),
     )
 
 
-def _validation_first(lines: Mapping[str, list[float]]) -> list[tuple[str, list[float]]]:
-    return sorted(lines.items(), key=lambda item: item[0] == "train")
-
-
 def _points(line: list[float], x_axis: Axis, y_axis: Axis) -> str:
-    places = np.unique(np.linspace(0, len(line) - 1, min(len(line), _MOST_POINTS)).round().astype(int))
-    known = [(x_axis.at(place + 1.0), 100.0 - y_axis.at(line[place])) for place in places if isfinite(line[place])]
+    known = [(x_axis.at(p + 1.0), 100.0 - y_axis.at(line[p])) for p in shown_places(len(line)) if isfinite(line[p])]
     return " ".join(f"{x:.2f},{y:.2f}" for x, y in known)
 
 
-def _chosen(best: Any, lines: Mapping[str, list[float]], iterations: int, x_axis: Axis, y_axis: Axis) -> Chosen | None:
-    if isinstance(best, bool) or not isinstance(best, int | np.integer) or not 1 <= best <= iterations:
+def _chosen(best: int | None, lines: Mapping[str, list[float]], x_axis: Axis, y_axis: Axis) -> Chosen | None:
+    if best is None:
         return None
-    line = _validation_first(lines)[0][1]
+    line = validation_first(lines)[0][1]
     value = line[best - 1] if best <= len(line) and isfinite(line[best - 1]) else None
-    return Chosen(int(best), x_axis.at(float(best)), value, None if value is None else y_axis.at(value))
+    return Chosen(best, x_axis.at(float(best)), value, None if value is None else y_axis.at(value))
 
 
 def importance(model: Ranker) -> Importance | None:
@@ -198,12 +168,12 @@ def model_facts(model: Ranker) -> list[tuple[str, str]]:
 
 def fact_groups(model: Ranker) -> list[tuple[str, list[tuple[str, str]]]]:
     """Facts of the training that come in groups, such as parameters and versions."""
-    groups = ((name, _plain_items(value)) for name, value in _items(model.training) if name != "curves")
+    groups = ((name, _plain_items(value)) for name, value in items(model.training) if name != "curves")
     return [(name, facts) for name, facts in groups if facts]
 
 
 def _plain_items(value: Any) -> list[tuple[str, str]]:
-    return [(name, _shown(item)) for name, item in _items(value) if _is_plain(item)]
+    return [(name, _shown(item)) for name, item in items(value) if _is_plain(item)]
 
 
 def _is_plain(value: Any) -> bool:

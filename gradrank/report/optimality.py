@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from gradrank.errors import DataError, MissingExtraError
 from gradrank.evaluation import Column
+from gradrank.models.display.axis import Axis
 from gradrank.optimality import Climb, OptimalityResult
-from gradrank.report.axis import Axis
 from gradrank.runtime.files import replacing
 from gradrank.version import __version__
 

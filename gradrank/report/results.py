@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.evaluation import Comparison, ComparisonRow, Evaluation, PairedTest, Summary, holm, t_test
+from gradrank.evaluation.compare import SIGNS
 from gradrank.evaluation.significance import differences
 from gradrank.measures import Measure
-from gradrank.report.axis import Axis
+from gradrank.models.display.axis import Axis
 
 MOST_PAIRS_SYSTEMS = 12
 """Up to so many systems every pair is tested."""
@@ -31,9 +32,9 @@ class Mark:
 
 
 MARKS = {
-    "better": Mark("▲", "significantly better", "better"),
-    "worse": Mark("▼", "significantly worse", "worse"),
-    "no significant difference": Mark("=", "no significant difference", "equal"),
+    "better": Mark(SIGNS["better"], "significantly better", "better"),
+    "worse": Mark(SIGNS["worse"], "significantly worse", "worse"),
+    "no significant difference": Mark(SIGNS["no significant difference"], "no significant difference", "equal"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -81,10 +82,8 @@ def importance(
             )
         except GradrankError as error:
             raise DataError(str(error), path=data) from None
-    rows = list(zip(found.feature_names, found.mean.tolist(), found.standard_error.tolist(), strict=True))
-    columns = [("feature", "text"), (f"drop of {chosen}", "signed"), ("standard error", "number")]
-    title = f"{model}: {chosen} is {found.baseline:.4f}; drop when a feature is shuffled, mean of {repeats}"
-    print_table(_table(columns, rows, title, top), show_as)
+    table = found.table()
+    print_table(replace(table, rows=table.rows[:top], title=f"{model}: {table.title}"), show_as)
 
 
 def _by_splits(ranker: Ranker, model: Path, kind: Kind, top: int | None) -> Table:

@@ -209,9 +209,8 @@ class NetRanker(WeightVector, Ranker):
             training=training,
         )
 
-    def __repr__(self) -> str:
-        shape = " + ".join(map(str, self.hidden)) or "no"
-        return f"NetRanker({self.n_features:,} features, {shape} hidden nodes)"
+    def _described(self) -> str:
+        return f"{self.n_features:,} features, {' + '.join(map(str, self.hidden)) or 'no'} hidden nodes"
 
 
 def payload_of_tensors(payload: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

@@ -280,8 +280,8 @@ class TreeEnsemble(Ranker):
         categories = Categories.from_dict(payload["categories"]) if "categories" in payload else None
         return cls(trees, feature_names, base_score=payload["base_score"], categories=categories, training=training)
 
-    def __repr__(self) -> str:
-        return f"TreeEnsemble({self.n_trees:,} trees, {self.n_features:,} features)"
+    def _described(self) -> str:
+        return f"{self.n_trees:,} trees, {self.n_features:,} features"
 
 
 def _worth_saving(tree: Tree, name: str) -> bool:

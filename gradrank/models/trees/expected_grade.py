@@ -117,6 +117,10 @@ class ExpectedGrade(Ranker):
         """The ranker of the first iterations (one tree per class each)."""
         return ExpectedGrade([e.truncate(iterations) for e in self.ensembles], self.grades, training=self.training)
 
+    def _described(self) -> str:
+        trees = sum(ensemble.n_trees for ensemble in self.ensembles)
+        return f"{len(self.ensembles)} grades, {trees:,} trees, {self.n_features:,} features"
+
     def _payload(self) -> dict[str, Any]:
         return {
             "grades": self.grades.tolist(),

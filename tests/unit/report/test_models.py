@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from gradrank.models.display.curves import learning_curves
 from gradrank.models.linear import LinearRanker
 from gradrank.models.trees.ensemble import Tree, TreeEnsemble
-from gradrank.report.models import importance, learning_curves, model_facts, model_views
+from gradrank.report.models import importance, model_facts, model_views
 
 
 def ensemble(features: list[int], gains: list[float] | None, n_features: int, **training) -> TreeEnsemble:

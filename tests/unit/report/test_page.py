@@ -148,7 +148,7 @@ def test_shape_of_the_page() -> None:
     ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
     assert len(ids) == len(set(ids))
     targets = [attrs["href"][1:] for tag, attrs in page.tags if tag == "a"]
-    labels = [attrs["aria-labeledby"] for _, attrs in page.tags if "aria-labeledby" in attrs]
+    labels = [attrs["aria-labelledby"] for _, attrs in page.tags if "aria-labelledby" in attrs]
     assert {*targets, *labels} <= set(ids)
     assert {"measures", "differences", "queries", "models", "data", "repeat"} <= set(targets)
     assert all(attrs.get("aria-label") for _, attrs in page.tags if attrs.get("role") == "img")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradrank.report.axis import Axis
+from gradrank.models.display.axis import Axis
 
 sizes = st.floats(min_value=-1e6, max_value=1e6, allow_subnormal=False)
 
