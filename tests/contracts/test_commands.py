@@ -97,7 +97,13 @@ WRONG: dict[str, list[tuple[tuple[object, ...], str]]] = {
         (("broken.txt", "-o", "new.txt"), "broken.txt"),
     ],
     "make-data": [(("data.txt", "--queries", 3), "data.txt: ")],
-    "experiment": [(("no-such-one",), "no-such-one"), (("svore-1", "--set", "nonsense=1"), "nonsense")],
+    "experiment list": [],  # takes nothing that could be wrong
+    "experiment show": [(("no-such-one",), "no-such-one")],
+    "experiment run": [
+        (("no-such-one",), "no-such-one"),
+        (("svore-1", "--set", "nonsense=1"), "nonsense"),
+        (("svore-1", "--data", "nowhere"), "nowhere"),
+    ],
     "label init": [(("data.txt",), "data.txt: ")],
     "label import": [
         (("nothing.db", "--queries", "data.txt"), "nothing.db: "),
