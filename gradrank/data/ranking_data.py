@@ -315,6 +315,8 @@ def _feature_matrix(X: Any) -> Matrix:
     values = np.asarray(X)
     if values.ndim != 2:
         raise DataError(f"X has {values.ndim} dimensions, expected 2 (documents × features)")
+    if values.dtype.kind == "c":
+        raise DataError("X holds complex numbers. Complex data not supported, expected real numbers")
     try:
         if values.dtype.kind not in "biuf":
             values = values.astype(np.float64)

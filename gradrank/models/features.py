@@ -140,6 +140,9 @@ def _checked_matrix(X: Any, n_features: int) -> Matrix:
         raise FeatureMismatch(found=matrix.shape[1], expected=n_features)
     if matrix.dtype in (np.float32, np.float64):
         return matrix
-    if matrix.dtype.kind not in "biuf":
-        raise ModelError(f"X holds values of type {matrix.dtype}, expected numbers")
-    return matrix.astype(np.float64)
+    try:
+        if matrix.dtype.kind not in "biufO":
+            raise ValueError
+        return matrix.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(f"X holds values of type {matrix.dtype}, expected numbers") from None

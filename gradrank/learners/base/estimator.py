@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from gradrank.data.doubts import training_doubts
@@ -135,6 +136,10 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
             raise TrainingError(
                 "the training data has no labels: a learner requires y to be passed, but the target y is None"
             )
+        if not train.n_features:
+            raise TrainingError(f"X has 0 feature(s) (shape=({train.n_docs}, 0)) while a minimum of 1 is required.")
+        if train.weight is not None and not train.weight.any():
+            raise TrainingError("all weights are zero: there is nothing to learn from")
         sets = {name: aligned(data, train, name) for name, data in _validation_sets(valid, eval_set, eval_qid).items()}
         self._warn_before(train, sets)
         self.n_features_in_ = train.n_features
@@ -192,6 +197,14 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} has no feature_importances_; permutation_importance tells what a feature does"
             )
         return shares
+
+    def _repr_html_(self) -> str:
+        """In notebooks: scikit-learn's view of the parameters, and the trained ranker with its learning curve."""
+        shown = estimator_html_repr(self)
+        return f"{shown}\n{self.ranker_._repr_html_()}" if hasattr(self, "ranker_") else str(shown)
+
+    def _repr_mimebundle_(self, **_options: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
