@@ -109,7 +109,7 @@ def test_labels_in_a_frame_are_no_features_when_labels_are_given(kind):
 def test_fit_takes_no_label_column_for_a_feature():
     data, frame = shuffled(60)
     frame["label"] = frame["grade"]
-    parameters = {"trees": 5, "leaves": 4, "min_docs": 5}
+    parameters = {"n_estimators": 5, "num_leaves": 4, "min_child_samples": 5}
     bare = frame.drop(columns=["session", "grade"])
     leaked = LambdaMART("NDCG@5", **parameters).fit(bare, frame["grade"], qid=frame["session"])
     assert leaked.ranker_.feature_names == data.feature_names

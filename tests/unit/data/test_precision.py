@@ -201,10 +201,10 @@ def test_frames_of_all_kinds_go_there_and_back():
 
 # ---------------------------------------------------------------------- training and scoring
 LEARNERS = [
-    LambdaMART("NDCG@1", trees=60, leaves=16, min_docs=5, rate=0.3, bins=60_000),
-    RankBoost(bins=1000, rounds=30),
+    LambdaMART("NDCG@1", n_estimators=60, num_leaves=16, min_child_samples=5, learning_rate=0.3, max_bin=60_000),
+    RankBoost(max_bin=1000, n_estimators=30),
     RankSVM(),
-    LambdaRank("NDCG@1", hidden=0, epochs=10),
+    LambdaRank("NDCG@1", hidden_layer_sizes=(), epochs=10),
 ]
 
 
@@ -231,7 +231,7 @@ def test_what_float32_makes_equal_is_learned_and_scored(learner, tmp_path):
 def test_a_tree_splits_between_two_seconds(tmp_path):
     X = np.array([[START], [START + 1]] * 40)
     data = RankingData.from_arrays(X, [0, 1] * 40, qid=np.arange(80) // 2)
-    learner = LambdaMART("NDCG@1", trees=1, leaves=2, min_docs=1).fit(data)
+    learner = LambdaMART("NDCG@1", n_estimators=1, num_leaves=2, min_child_samples=1).fit(data)
     low, high = learner.predict([[START], [START + 1]])
     assert low < high
     [tree] = learner.ranker_.trees
