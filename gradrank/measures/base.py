@@ -15,6 +15,7 @@ from gradrank.data.strings import Strings
 from gradrank.errors import MeasureError
 from gradrank.measures.conventions import convention
 from gradrank.measures.parameters import Parameter, parameter
+from gradrank.measures.swaps import SwapKernels
 from gradrank.ranking import TIE_POLICIES, Ranking, Ties, check_scores, rank
 from gradrank.runtime.threads import for_query_blocks
 
@@ -42,30 +43,6 @@ class Prepared:
     """Queries that count 0 because their list is shorter than the cut-off, if the convention says so."""
     option: int = 0
     """A variant of the kernel."""
-
-
-@dataclass(frozen=True)
-class SwapKernels:
-    """The fast swap deltas of a family of measures, for one query whose documents stand in any order.
-
-    ``order[r]`` is the document at rank r, ``rank[i]`` the rank of document i; gains are by document, weights by rank.
-    The same source compiles for a ``state`` of double precision (exact) and of single precision (fast). Rows count with
-    unsigned numbers: an index that could be negative, which Python counts from the end, keeps loops from vectorizing.
-    """
-
-    form: int
-    """Number of the family, for kernels that switch on it."""
-    prepare: Callable[..., None]
-    """``prepare(n, order, rank, gain, weight, norm, depth, option, state)`` fills the rows of ``state``."""
-    row: Callable[..., None]
-    """``row(i, low, high, n, order, rank, gain, norm, option, state, out)`` fills ``out[j]`` for low ≤ j < high with
-    the change of the measure when documents i and j swap ranks; other entries of ``out`` may be overwritten."""
-
-
-# Numbers of the families; see SwapKernels.form.
-POSITION, AVERAGE_PRECISION, RECIPROCAL_RANK, EXPECTED_RECIPROCAL_RANK, KENDALL, BPREF = range(6)
-STATE_ROWS = 6
-"""Scratch rows that the swap kernels may use, each of list length + 2."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -217,7 +194,7 @@ class Measure(ABC):
         if bool(prepared.empty[0]) or (prepared.short is not None and bool(prepared.short[0])):
             return result
         by_rank = np.empty((n, n))
-        state = np.zeros((STATE_ROWS, n + 2))
+        state = self.swap.state(n)
         places = np.arange(n)
         gain, norm, option = prepared.gain, prepared.norm[0], prepared.option
         self.swap.prepare(n, places, places, gain, prepared.weight, norm, prepared.depth[0], option, state)

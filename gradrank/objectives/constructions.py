@@ -31,8 +31,7 @@ class Construction:
     """Whether ρ is a second derivative that Newton steps can use."""
     select: ClassVar[int] = kernel.ALL
     weigh: ClassVar[int] = kernel.DELTA
-    force: ClassVar[int | None] = None
-    """Number of the force; None = that of the pair cost."""
+    force: ClassVar[int] = kernel.COST_FORCE
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -43,7 +42,7 @@ class Construction:
     @property
     def takes_cost(self) -> bool:
         """Whether the force is that of a pair cost."""
-        return self.pairwise and self.force is None
+        return self.pairwise and self.force == kernel.COST_FORCE
 
     @classmethod
     def summary(cls) -> str:
@@ -126,7 +125,7 @@ class LocalGradient(Construction):
     name: ClassVar[str] = "local-gradient"
     usable_curvature: ClassVar[bool] = False
     select: ClassVar[int] = kernel.NEIGHBOURS
-    force: ClassVar[int | None] = kernel.GAP_FORCE
+    force: ClassVar[int] = kernel.GAP_FORCE
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -201,7 +200,7 @@ class DiscretePairs(Construction):
 
     name: ClassVar[str] = "discrete-pairs"
     usable_curvature: ClassVar[bool] = False
-    force: ClassVar[int | None] = kernel.STEP_FORCE
+    force: ClassVar[int] = kernel.STEP_FORCE
 
 
 @dataclass(frozen=True)
@@ -217,7 +216,7 @@ class SpringPairs(Construction):
     margin: float = 1.0
 
     name: ClassVar[str] = "spring-pairs"
-    force: ClassVar[int | None] = kernel.SPRING_FORCE
+    force: ClassVar[int] = kernel.SPRING_FORCE
 
 
 @dataclass(frozen=True)
@@ -232,7 +231,7 @@ class PairGradient(Construction):
 
     name: ClassVar[str] = "pair-gradient"
     usable_curvature: ClassVar[bool] = False
-    force: ClassVar[int | None] = kernel.GAP_FORCE
+    force: ClassVar[int] = kernel.GAP_FORCE
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -18,7 +18,7 @@ from gradrank.combine.walk import sort_crossings
 from gradrank.data import RankingData
 from gradrank.errors import DataError, MeasureError
 from gradrank.measures import CNDCG, ERR, MAP, MRR, NDCG, REGISTRY, Graded, Measure, parse_measure
-from gradrank.measures.base import SwapKernels
+from gradrank.measures.swaps import SwapKernels
 
 NAMES = [
     "NDCG@3", "NDCG", "NDCG(convention=letor4)@3", "DCG(gain=[1, 0, 5, 6, 7])@2", "MeanNDCG", "MAP", "MAP@3",
