@@ -13,7 +13,7 @@ import typer
 
 if TYPE_CHECKING:
     from gradrank.learners.trees.boosting import Step
-    from gradrank.objectives.tiers import PairFacts
+    from gradrank.objectives.pair_facts import PairFacts
 
 _LINES = 10
 _STDERR = 2

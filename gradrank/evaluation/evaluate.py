@@ -16,7 +16,7 @@ from gradrank.data.strings import Strings
 from gradrank.errors import DataError
 from gradrank.evaluation.significance import standard_error, t_interval
 from gradrank.evaluation.tables import Column, Table
-from gradrank.measures import AnyMeasure, Graded, Measure, bind_measures, bound_values
+from gradrank.measures import AnyMeasure, Measure, bind_measures, bound_values, single_measures
 
 
 @runtime_checkable
@@ -162,17 +162,17 @@ def evaluate(
         raise DataError("weighted means were asked for, but this data has no query weights")
     bound = bind_measures(columns, data, n_jobs=n_jobs)
     values = {name: bound_values(bound, _scores(name, system, data)) for name, system in systems.items()}
-    sources = dict.fromkeys(measure.label or measure.default_source for measure in columns)
+    sources = dict.fromkeys(measure.source for measure in columns)
     facts = {source or data.label_names[0]: label_facts(data, source) for source in sources}
     return Evaluation(data.qid, columns, values, facts, data.weight if weighted else None)
 
 
 def _columns(measures: Iterable[AnyMeasure]) -> tuple[Measure, ...]:
     """Every measure once, graded ones as their parts."""
-    parts = [part for measure in measures for part in (measure.parts if isinstance(measure, Graded) else (measure,))]
+    parts = single_measures(measures)
     if not parts:
         raise DataError("there is no measure to evaluate by")
-    return tuple(dict.fromkeys(parts))
+    return parts
 
 
 def _scores(name: str, system: ArrayLike | Scorer, data: RankingData) -> NDArray[np.float64]:

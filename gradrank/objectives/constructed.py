@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure, Measure
 from gradrank.measures.swaps import for_family
-from gradrank.objectives.constructions import Construction, MisrankedPairs, RankNetWeightPairs
+from gradrank.objectives.constructions import Construction
 from gradrank.objectives.costs import PairCost, RankNet
 from gradrank.objectives.kernels import construction_kernel as kernel
 from gradrank.objectives.kernels.pair_layout import Gains
@@ -34,15 +34,13 @@ def constructed(
     """The λ's of a measure by a construction; the fast :class:`Lambda` where it is the same.
 
     >>> from gradrank.measures import MAP
-    >>> from gradrank.objectives.constructions import LocalCost
+    >>> from gradrank.objectives.constructions import LocalCost, RankNetWeightPairs
     >>> constructed(MAP(), LocalCost(reach=3)), constructed(MAP(), RankNetWeightPairs())
     (Lambda(MAP, construction=local-cost, reach=3), Lambda(MAP))
     """
     cost = cost or RankNet()
-    if isinstance(construction, RankNetWeightPairs):
-        return Lambda(measure, cost=cost, normalize=normalize, ties=ties)
-    if isinstance(construction, MisrankedPairs):
-        return Lambda(measure, cost=cost, pairs="misranked", normalize=normalize, ties=ties)
+    if construction.lambda_pairs is not None:
+        return Lambda(measure, cost=cost, pairs=construction.lambda_pairs, normalize=normalize, ties=ties)
     return Constructed(measure, construction, cost=cost, normalize=normalize, ties=ties)
 
 
@@ -85,6 +83,20 @@ class Constructed(Objective):
     def measure(self) -> AnyMeasure | None:
         """The target measure."""
         return self.target
+
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """The label source of the measure."""
+        return (self.target.source,)
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Forces depend on ranks and on differences of scores."""
+        return True
+
+    def normalized_by_deviation(self) -> Constructed:
+        """See Objective.normalized_by_deviation."""
+        return replace(self, normalize="deviation") if self.normalize == "none" else self
 
     @property
     def has_curvature(self) -> bool:

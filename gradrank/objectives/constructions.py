@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from gradrank.errors import ObjectiveError
 from gradrank.measures.grammar import parse_expression
@@ -29,6 +29,8 @@ class Construction:
     """Whether λ's are forces between two documents, so that those of a query add up to 0."""
     usable_curvature: ClassVar[bool] = True
     """Whether ρ is a second derivative that Newton steps can use."""
+    lambda_pairs: ClassVar[Literal["all", "misranked"] | None] = None
+    """The pairs for which the fast :class:`Lambda` is the same; None = it is another."""
     select: ClassVar[int] = kernel.ALL
     weigh: ClassVar[int] = kernel.DELTA
     force: ClassVar[int] = kernel.COST_FORCE
@@ -72,6 +74,7 @@ class RankNetWeightPairs(Construction):
     """
 
     name: ClassVar[str] = "ranknet-weight-pairs"
+    lambda_pairs: ClassVar[Literal["all", "misranked"] | None] = "all"
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ class MisrankedPairs(Construction):
     """
 
     name: ClassVar[str] = "misranked-pairs"
+    lambda_pairs: ClassVar[Literal["all", "misranked"] | None] = "misranked"
     select: ClassVar[int] = kernel.MISRANKED
 
 

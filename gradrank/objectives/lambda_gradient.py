@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -25,6 +25,7 @@ from gradrank.objectives.kernels.lambda_kernel import (
 )
 from gradrank.objectives.kernels.pair_layout import Gains, PairLayout
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
+from gradrank.objectives.pair_facts import PairFacts
 from gradrank.ranking import longest_list, order_within_queries
 from gradrank.runtime.threads import for_query_blocks
 
@@ -83,6 +84,20 @@ class Lambda(Objective):
     def measure(self) -> AnyMeasure | None:
         """The target measure."""
         return self.target
+
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """The label source of the measure."""
+        return (self.target.source,)
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Pairs look at differences of scores."""
+        return True
+
+    def normalized_by_deviation(self) -> Lambda:
+        """See Objective.normalized_by_deviation."""
+        return replace(self, normalize="deviation") if self.normalize == "none" else self
 
     @property
     def has_curvature(self) -> bool:
@@ -171,6 +186,23 @@ class BoundLambda(BoundObjective):
     def pairs_per_query(self) -> NDArray[np.int64]:
         """Number of pairs of each query that the labels allow, whatever the scores."""
         return self._pairs_per_query
+
+    def pair_facts(self, data: RankingData) -> list[PairFacts]:
+        """See BoundObjective.pair_facts."""
+        source = self.objective.target.source
+        missing = np.isnan(data.label(source))
+        per_query = np.where(self.active, self.pairs_per_query(), 0)
+        facts = PairFacts(
+            objective=str(self.objective),
+            source=data.label_names[0] if source is None else source,
+            weight=1.0,
+            pairs=int(per_query.sum()),
+            queries=int(np.count_nonzero(per_query)),
+            of_queries=data.n_queries,
+            unlabeled_documents=int(np.count_nonzero(missing)),
+            unlabeled_queries=int(np.count_nonzero(np.logical_and.reduceat(missing, data.indptr[:-1]))),
+        )
+        return [facts]
 
     @property
     def active(self) -> NDArray[np.bool_]:

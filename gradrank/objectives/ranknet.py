@@ -47,6 +47,21 @@ class RankNetPairs(Objective):
         """RankNet is built on no measure."""
         return None
 
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """The label source."""
+        return (self.label,)
+
+    @property
+    def convex(self) -> bool:
+        """A sum of log(1 + e^{−σo})."""
+        return True
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Pairs look at differences of scores."""
+        return True
+
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundRankNet:
         """See Objective.bind."""
         return BoundRankNet(self, data, random_state, n_jobs)

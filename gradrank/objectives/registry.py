@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from gradrank.errors import MeasureError, ObjectiveError
@@ -54,22 +54,6 @@ def recommended(measure: Measure) -> Lambda:
     Lambda(NDCG@10, normalize=log, gap=true)
     """
     return Lambda(measure, normalize="log", gap=True)
-
-
-def normalized_by_deviation(objective: Objective) -> Objective:
-    """The objective for gradient steps: λ's without other normalization are divided by their deviation in the query.
-
-    >>> normalized_by_deviation(parse_objective("Lambda(NDCG)"))
-    Lambda(NDCG, normalize=deviation)
-    """
-    if isinstance(objective, Lambda | Constructed) and objective.normalize == "none":
-        return replace(objective, normalize="deviation")
-    if isinstance(objective, Tiered):
-        return replace(objective, tiers=tuple(normalized_by_deviation(tier) for tier in objective.tiers))  # type: ignore[misc]
-    if isinstance(objective, Scheduled):
-        first, second = normalized_by_deviation(objective.first), normalized_by_deviation(objective.second)
-        return replace(objective, first=first, second=second)
-    return objective
 
 
 def with_construction(objective: str | Objective, construction: str | Construction) -> Objective:

@@ -18,7 +18,7 @@ from gradrank.errors import DataError
 from gradrank.evaluation.significance import t_test
 from gradrank.learners.algorithms import algorithm, parameters_of
 from gradrank.learners.trees.boosting import Callback, Step
-from gradrank.measures import AnyMeasure, BoundMeasure, Graded, bind_measures, bound_values, mean_value
+from gradrank.measures import AnyMeasure, BoundMeasure, bind_measures, bound_values, mean_value
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.merge import merged
 from gradrank.models.weighted_sum import WeightedSum
@@ -134,7 +134,7 @@ def auto(
     rows: list[Row] = []
     rankers: list[Ranker] = []
     interrupted = False
-    bound = bind_measures(measure.parts if isinstance(measure, Graded) else [measure], valid, n_jobs=n_jobs)
+    bound = bind_measures(measure.parts, valid, n_jobs=n_jobs)
     scores: list[FloatArray] = []
     for member in _affordable(
         portfolio(measure, random_state, nets=find_spec("torch") is not None), rows, most, deadline

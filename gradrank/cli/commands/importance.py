@@ -111,8 +111,8 @@ def _table(columns: list[tuple[str, Any]], rows: list[tuple[Any, ...]], title: s
 
 
 def _measure(ranker: Ranker, name: str | None) -> Measure:
-    from gradrank.measures import Graded, parse_measure
+    from gradrank.measures import parse_measure
 
     chosen = parse_measure(str(ranker.training.get("measure") or _DEFAULT_MEASURE) if name is None else name)
     # The first part of a graded measure is what it is chosen by; the others only settle ties.
-    return chosen.parts[0] if isinstance(chosen, Graded) else chosen
+    return chosen.parts[0]

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
-from gradrank.measures import AnyMeasure, Graded
+from gradrank.measures import AnyMeasure
 
 
 def label_of(given: str | None, measure: AnyMeasure) -> str | None:
@@ -20,8 +20,7 @@ def label_of(given: str | None, measure: AnyMeasure) -> str | None:
     """
     if given is not None:
         return given
-    part = measure.parts[0] if isinstance(measure, Graded) else measure
-    return part.label or part.default_source
+    return measure.sources[0]
 
 
 def check_auto(name: str, value: Any, low: float, high: float, *, open_low: bool = False) -> None:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
-from gradrank.measures import AnyMeasure, Graded, Measure, parse_measure
+from gradrank.measures import AnyMeasure, parse_measure
 from gradrank.models.ranker import Ranker
 from gradrank.objectives import Objective
 
@@ -78,10 +78,7 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
     def _label_source(self) -> str | None:
         """The label source that training reads; None = the primary one."""
         objective = self._objective()
-        target = None if objective is None else objective.measure
-        if isinstance(target, Measure):
-            return target.label or target.default_source
-        return getattr(objective, "label", None)
+        return None if objective is None else objective.sources[0]
 
     def _chosen(self) -> dict[str, Any]:
         """Parameters that the learner chooses by itself, spelt out; those out of range raise TrainingError."""
@@ -131,6 +128,4 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
         """Mean of the learner's measure; the first part of a graded one."""
         check_is_fitted(self, "ranker_")
         data = ranking_data(X, y, qid)
-        measure = self._measure()
-        part: Measure = measure.parts[0] if isinstance(measure, Graded) else measure
-        return part.mean(self.ranker_.predict(data), data)
+        return self._measure().parts[0].mean(self.ranker_.predict(data), data)

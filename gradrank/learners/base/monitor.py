@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
-from gradrank.measures import AnyMeasure, Graded, Measure, bind_measures, bound_values, mean_value
+from gradrank.measures import AnyMeasure, bind_measures, bound_values, mean_value, single_measures
 
 TRAINING = ""
 """Key of the training scores; no data set that a user names has it."""
@@ -24,10 +24,7 @@ class Watch:
     def __init__(
         self, sets: Mapping[str, RankingData], measures: Sequence[AnyMeasure], first: str | None, n_jobs: int | None
     ) -> None:
-        single: list[Measure] = []
-        for measure in measures:
-            single.extend(measure.parts if isinstance(measure, Graded) else [measure])
-        unique = list(dict.fromkeys(single))
+        unique = single_measures(measures)
         self._names = [str(measure) for measure in unique]
         self._bound = {name: bind_measures(unique, data, n_jobs=n_jobs) for name, data in sets.items()}
         self._first = first
@@ -55,10 +52,7 @@ class Watch:
             return 0
         assert self._first is not None
         assert self._decider is not None
-        parts = self._decider.parts if isinstance(self._decider, Graded) else (self._decider,)
-        columns = np.array([curves[self._first][str(part)] for part in parts])
+        columns = np.array([curves[self._first][str(part)] for part in self._decider.parts])
         if np.isnan(columns).all():
             raise TrainingError(f"{self._decider} has no value on the validation data: no query is judged")
-        if isinstance(self._decider, Graded):
-            return self._decider.best(columns.T) + 1
-        return int(np.nanargmax(columns[0])) + 1
+        return self._decider.best(columns.T) + 1

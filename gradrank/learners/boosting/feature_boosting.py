@@ -24,7 +24,7 @@ from gradrank.learners.base.training_facts import training_facts
 from gradrank.learners.boosting.pair_weights import FactoredPairs
 from gradrank.learners.boosting.weak_rankers import Quality, ScaledFeatures, Thresholds, WeakRanker, WeakRankers
 from gradrank.learners.trees.boosting import Boosted, Callback, Step
-from gradrank.measures import AnyMeasure, Graded, Measure
+from gradrank.measures import AnyMeasure, Measure
 from gradrank.models.linear import LinearRanker
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.ensemble import TreeEnsemble
@@ -58,7 +58,7 @@ class Lists:
     ) -> Lists:
         """Lists of the documents; a query counts if its labels differ."""
         bound = measure.bind(documents, n_jobs=n_jobs)
-        labels = documents.label(measure.label or measure.default_source)
+        labels = documents.label(measure.source)
         starts = documents.indptr[:-1]
         differ = np.fmax.reduceat(labels, starts) > np.fmin.reduceat(labels, starts)
         weight = np.ones(documents.n_queries) if documents.weight is None else documents.weight
@@ -241,9 +241,9 @@ def weak_rankers(kind: Weak, train: RankingData, lists: Lists | None, bins: int,
 def single_measure(name: str, given: str | AnyMeasure) -> Measure:
     """One measure, not a graded one."""
     measure = as_measure(given)
-    if isinstance(measure, Graded):
+    if len(measure.parts) > 1:
         raise TrainingError(f"{name} is {measure}, expected a single measure")
-    return measure
+    return measure.parts[0]
 
 
 def check_weak(weak: str) -> None:

@@ -21,7 +21,7 @@ from gradrank.learners.focused.beta_path import (
 from gradrank.learners.nets.learner import NetLearner
 from gradrank.learners.nets.settings import net_settings
 from gradrank.learners.trees.boosting import Callback
-from gradrank.measures import AnyMeasure, Graded
+from gradrank.measures import AnyMeasure
 from gradrank.models.ranker import Ranker
 from gradrank.objectives import Objective
 from gradrank.objectives.focused import Focused
@@ -108,7 +108,7 @@ class FocusedNet(NetLearner):
             return super()._fit(truth, valid)
         check_tuning(valid)
         measure = self._measure()
-        name = str(measure.parts[0] if isinstance(measure, Graded) else measure)
+        name = str(measure.parts[0])
         path = BetaPath[FocusedNet](
             self.callbacks,
             net_settings(self).epochs,

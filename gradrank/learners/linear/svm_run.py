@@ -16,7 +16,7 @@ from gradrank.learners.linear.bundle import Cut, Solution, minimize
 from gradrank.learners.linear.convex_risk import Oracle
 from gradrank.learners.linear.scaled_features import Features
 from gradrank.learners.trees.boosting import Boosted, Step
-from gradrank.measures import Graded, bind_measures, bound_values, mean_value
+from gradrank.measures import bind_measures, bound_values, mean_value
 from gradrank.models.linear import LinearRanker
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class SVMRun:
         if not self._valid:
             raise TrainingError(f"{name} is auto: it is chosen on validation data, and there is none")
         measure = learner._measure()
-        chooser = measure.parts[0] if isinstance(measure, Graded) else measure
+        chooser = measure.parts[0]
         data = next(iter(self._valid.values()))
         bound = bind_measures([chooser], data, n_jobs=learner.n_jobs)
         found: list[Solution] = []

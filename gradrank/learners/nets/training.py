@@ -17,7 +17,7 @@ from gradrank.learners.nets.torch_nets import FOR_BATCHES, FOR_LAYERS, FOR_ORDER
 from gradrank.models.nets.module import scores_of
 from gradrank.models.nets.scaling import Scaling
 from gradrank.objectives import BoundObjective, Objective
-from gradrank.objectives.tiers import PairFacts
+from gradrank.objectives.pair_facts import PairFacts
 
 # Scores beyond this are no ranking any more: λ's are bounded, so only a rate that is far too high leads there.
 _LARGEST_SCORE = 1e9

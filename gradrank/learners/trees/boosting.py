@@ -19,11 +19,11 @@ from gradrank.learners.trees.diagnostics import Diagnostics, Recorder
 from gradrank.learners.trees.grower import TreeGrower
 from gradrank.learners.trees.leaf_values import first_rule, leaf_values, optimal_values
 from gradrank.learners.trees.settings import BoostingSettings
-from gradrank.measures import AnyMeasure, Measure
+from gradrank.measures import AnyMeasure
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.ensemble import Tree, TreeEnsemble, assign_leaves
 from gradrank.objectives import BoundObjective, Objective
-from gradrank.objectives.tiers import PairFacts, pair_facts
+from gradrank.objectives.pair_facts import PairFacts
 
 
 @dataclass(frozen=True)
@@ -229,9 +229,9 @@ def _combiner(
 def check_labels(train: RankingData, objective: Objective) -> None:
     """There is something to learn from."""
     measure = objective.measure
-    if not isinstance(measure, Measure):
-        return
-    labels = train.label(measure.label or measure.default_source)
+    if measure is None or len(measure.sources) > 1:
+        return  # the pairs of several sources are looked at together
+    labels = train.label(measure.sources[0])
     if np.isnan(labels).all():
         raise TrainingError("no document of the training data is judged")
     spread = np.fmax.reduceat(labels, train.indptr[:-1]) > np.fmin.reduceat(labels, train.indptr[:-1])
@@ -241,7 +241,7 @@ def check_labels(train: RankingData, objective: Objective) -> None:
 
 def announced_pairs(bound: BoundObjective, train: RankingData, callbacks: Sequence[Callback]) -> tuple[PairFacts, ...]:
     """The pairs of each label source, told to the callbacks that ask for them; none at all is an error."""
-    pairs = tuple(pair_facts(bound, train))
+    pairs = tuple(bound.pair_facts(train))
     if pairs and not any(fact.pairs for fact in pairs if fact.weight > 0):
         raise TrainingError(
             f"there is nothing to order in the training data: {pairs[0].sentence()}"

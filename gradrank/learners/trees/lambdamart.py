@@ -25,7 +25,7 @@ from gradrank.models.ranker import Ranker
 from gradrank.models.registry import under_names_of
 from gradrank.models.trees.ensemble import Tree, TreeEnsemble
 from gradrank.models.weighted_sum import WeightedSum
-from gradrank.objectives import Lambda, Objective, Regression, normalized_by_deviation, parse_objective
+from gradrank.objectives import Lambda, Objective, Regression, parse_objective
 
 Rule = Literal["auto", "newton", "gradient", "optimal", "optimal-leaf"]
 
@@ -133,7 +133,7 @@ class LambdaMART(RankingEstimator):
             bare = isinstance(given, str) and not given.strip().lower().startswith("lambda")
             if bare and isinstance(objective, Lambda):
                 objective = Lambda(objective.target)  # the recommended λ's are meant for Newton steps
-            objective = normalized_by_deviation(objective)
+            objective = objective.normalized_by_deviation()
         return objective
 
     def _measure(self) -> AnyMeasure:
