@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,12 +50,21 @@ class Ranking:
 _COUNTING_LENGTH = 256
 
 
-def order_scratch(longest: int) -> tuple[NDArray[Any], ...]:
-    """The last arguments of order_list_with, for lists up to a length.
+class OrderScratch(NamedTuple):
+    """Scratch arrays of order_list_with.
 
     Kernels get their scratch arrays from Python: code that makes arrays is slow to compile.
     """
-    return (
+
+    rough: NDArray[np.float32]
+    above: NDArray[np.int32]
+    taken: NDArray[np.int32]
+    merged: NDArray[np.int64]
+
+
+def order_scratch(longest: int) -> OrderScratch:
+    """The scratch arrays for lists up to a length."""
+    return OrderScratch(
         np.empty(_COUNTING_LENGTH, np.float32),
         np.empty(_COUNTING_LENGTH, np.int32),
         np.empty(_COUNTING_LENGTH, np.int32),
@@ -69,8 +78,12 @@ def longest_list(indptr: NDArray[np.int64], first: int, end: int) -> int:
 
 
 @njit(cache=True, nogil=True, plain=True, inner=True)
-def order_list_with(scores, n, order, rough, count, taken, merged):  # type: ignore[no-untyped-def]
+def order_list_with(scores, n, order, scratch):  # type: ignore[no-untyped-def]
     """As order_list for the first ``n`` scores, with scratch arrays of order_scratch."""
+    rough = scratch.rough
+    count = scratch.above
+    taken = scratch.taken
+    merged = scratch.merged
     for start in range(0, n, _COUNTING_LENGTH):
         # The place of a score in a run is the number of higher ones.
         stop = start + _COUNTING_LENGTH
@@ -128,12 +141,12 @@ def order_list(scores, order):  # type: ignore[no-untyped-def]
     count = np.empty(_COUNTING_LENGTH, np.int32)
     taken = np.empty(_COUNTING_LENGTH, np.int32)
     n = len(scores)
-    order_list_with(scores, n, order, rough, count, taken, np.empty(n, np.int64))
+    order_list_with(scores, n, order, OrderScratch(rough, count, taken, np.empty(n, np.int64)))
 
 
 @njit(cache=True, nogil=True, plain=True)
 def _rank_kernel(  # type: ignore[no-untyped-def]
-    first, end, indptr, scores, before, order, tie_end, retrieved, tied, local, standing, rough, count, taken, merged
+    first, end, indptr, scores, before, order, tie_end, retrieved, tied, local, standing, scratch
 ):  # fmt: skip
     for q in range(first, end):
         start = indptr[q]
@@ -141,7 +154,7 @@ def _rank_kernel(  # type: ignore[no-untyped-def]
         n = stop - start
         for r in range(n):
             standing[r] = scores[before[start + r]] if len(before) else scores[start + r]
-        order_list_with(standing, n, local, rough, count, taken, merged)
+        order_list_with(standing, n, local, scratch)
         for r in range(n):
             order[start + r] = before[start + local[r]] if len(before) else start + local[r]
         found = n
@@ -267,7 +280,7 @@ def _ranked(
     def work(first: int, end: int) -> None:
         longest = longest_list(indptr, first, end)
         _rank_kernel(first, end, indptr, scores, before, order, tie_end, retrieved, tied,
-                     np.empty(longest, np.int64), np.empty(longest), *order_scratch(longest))  # fmt: skip
+                     np.empty(longest, np.int64), np.empty(longest), order_scratch(longest))  # fmt: skip
 
     for_query_blocks(work, indptr, n_jobs)
     any_tied = bool(tied.any())

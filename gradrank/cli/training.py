@@ -150,12 +150,12 @@ def _check_labels(learner: RankingEstimator, data: RankingData, path: Path, *, i
     import numpy as np
 
     from gradrank.measures import bind_measures
-    from gradrank.objectives import Scheduled, Tiered
 
     try:
         bind_measures(_measures(learner), data, n_jobs=learner.n_jobs)
         # Training over several label sources looks for pairs in all of them, and says what it found.
-        if not is_train or isinstance(learner._objective(), Tiered | Scheduled):
+        objective = learner._objective()
+        if not is_train or (objective is not None and len(objective.parts) > 1):
             return
         labels = data.label(learner._label_source())
     except GradrankError as error:
@@ -168,10 +168,7 @@ def _check_labels(learner: RankingEstimator, data: RankingData, path: Path, *, i
 
 
 def _measures(learner: RankingEstimator) -> list[Any]:
-    from gradrank.measures import Graded
-
-    measure = learner._measure()
-    return list(measure.parts) if isinstance(measure, Graded) else [measure]
+    return list(learner._measure().parts)
 
 
 # ---------------------------------------------------------------------- training

@@ -13,7 +13,7 @@ from gradrank.combine.curve import Curve, Interval, best_of, curve_of, joined
 from gradrank.combine.path import FloatArray, Lines, Path, Progress, TooManyChanges, mean_path
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, MeasureError
-from gradrank.measures import AnyMeasure, Graded, as_measure, bind_measures, bound_values, mean_value
+from gradrank.measures import AnyMeasure, as_measure, bind_measures, bound_values, mean_value
 from gradrank.models.systems import Data, Documents, System, scores_of
 
 Form = Literal["convex", "additive"]
@@ -122,10 +122,9 @@ class Combiner:
         most_changes: int = MOST_CHANGES,
     ) -> None:
         self.measure = measure
-        self._parts = measure.parts if isinstance(measure, Graded) else (measure,)
+        self._parts = measure.parts
         self._names = [str(part) for part in self._parts]
         self._bound = bind_measures(self._parts, data, n_jobs=n_jobs)
-        self._graded = measure if isinstance(measure, Graded) else Graded((measure,))
         self._data = data
         self._queries = queries
         self._most_changes = most_changes
@@ -153,7 +152,7 @@ class Combiner:
 
     def best(self, candidates: Sequence[Sequence[float]]) -> int:
         """Number of the best values, the first among equals."""
-        return self._graded.best(candidates)
+        return self.measure.best(candidates)
 
     def better(self, one: Sequence[float], other: Sequence[float]) -> bool:
         """Whether values are better than others by more than rounding."""
@@ -212,7 +211,7 @@ class Combiner:
         """The whole curve (thinned if it is too long to hold), and its best intervals."""
         curves: list[Curve] = []
         found: list[Interval] = []
-        tolerance = self._graded.tolerance
+        tolerance = self.measure.tolerance
         for low, high, paths in self._pieces(lines, progress):
             curve = curve_of(self._names, paths, low, high)
             found += curve.best_intervals(tolerance, _TRIALS)

@@ -9,18 +9,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.combine.walk import gather, merge, walk_documents, walk_pairs
+from gradrank.combine import walk
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
-from gradrank.measures.base import (
-    AVERAGE_PRECISION,
-    BPREF,
-    EXPECTED_RECIPROCAL_RANK,
-    KENDALL,
-    POSITION,
-    RECIPROCAL_RANK,
-    BoundMeasure,
-)
+from gradrank.measures import ERR, MAP, MRR, Bpref, KendallTau
+from gradrank.measures.base import BoundMeasure
+from gradrank.measures.position import PositionMeasure
+from gradrank.measures.swaps import SwapKernels
 from gradrank.runtime.threads import for_query_blocks
 
 FloatArray = NDArray[np.float64]
@@ -35,7 +30,15 @@ _CHUNK = 1 << 19
 _WAVE = 16
 # A document that is certain to stop the user passes with this chance (log2), so that sums can be taken back.
 _LEAST_LOG = -1000.0
-_FAMILIES = (POSITION, AVERAGE_PRECISION, RECIPROCAL_RANK, EXPECTED_RECIPROCAL_RANK, BPREF, KENDALL)
+# The families of measures that can be followed crossing by crossing; others are evaluated between all crossings.
+_WALKS: dict[SwapKernels | None, int] = {
+    PositionMeasure.swap: walk.POSITION,
+    MAP.swap: walk.AVERAGE_PRECISION,
+    MRR.swap: walk.RECIPROCAL_RANK,
+    ERR.swap: walk.EXPECTED_RECIPROCAL_RANK,
+    Bpref.swap: walk.BPREF,
+    KendallTau.swap: walk.KENDALL,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,11 +109,11 @@ def mean_path(
     constant, active, count = _fixed_part(bound, queries)
     if count == 0:
         return Path(np.empty(0), np.array([np.nan]))
-    swap = bound.measure.swap
-    if swap is None or swap.form not in _FAMILIES:
+    form = _WALKS.get(bound.measure.swap)
+    if form is None:
         start, changes = _by_definition(bound, lines, active)
     else:
-        start, changes = _by_walking(bound, lines, active, limit, progress)
+        start, changes = _by_walking(bound, form, lines, active, limit, progress)
     # Sums rather than means: the sum of the first changes that cancel leaves no trace then.
     steps = np.concatenate(([start], changes[1]))
     return Path(changes[0], (constant + np.cumsum(steps)) / count)
@@ -133,12 +136,15 @@ def _fixed_part(bound: BoundMeasure, queries: NDArray[np.bool_] | None) -> tuple
 
 # ---------------------------------------------------------------------- the fast way
 def _by_walking(
-    bound: BoundMeasure, lines: Lines, active: NDArray[np.bool_], limit: int | None, progress: Progress | None
+    bound: BoundMeasure,
+    form: int,
+    lines: Lines,
+    active: NDArray[np.bool_],
+    limit: int | None,
+    progress: Progress | None,
 ) -> tuple[float, Changes]:
     indptr, _, rows = bound.documents()
     prepared, measure = bound.prepared, bound.measure
-    assert measure.swap is not None
-    form = measure.swap.form
     gain, one, two = prepared.gain, lines.one, lines.two
     if rows is not None:
         one, two = one[rows], two[rows]
@@ -149,25 +155,25 @@ def _by_walking(
     share, carry = _shares(form, gain)
     sizes = np.diff(indptr)
     starts = np.zeros(len(sizes))
-    if form == KENDALL:
+    if form == walk.KENDALL:
         most = sizes * (sizes - 1) // 2
     else:
         most = np.add.reduceat((share != 0.0).astype(np.int64), indptr[:-1]) * (sizes - 1)
     most = np.where(active, most, 0)
 
-    def walk(first: int, end: int) -> Changes:
+    def walked(first: int, end: int) -> Changes:
         room = int(most[first:end].sum())
         at, change = np.empty(room), np.empty(room)
-        if form == KENDALL:
-            count = walk_pairs(first, end, indptr, one, two, lines.convex, lines.low, lines.high, grouped, gain,
-                               prepared.norm, prepared.option, active, starts, at, change)  # fmt: skip
+        if form == walk.KENDALL:
+            count = walk.walk_pairs(first, end, indptr, one, two, lines.convex, lines.low, lines.high, grouped, gain,
+                                    prepared.norm, prepared.option, active, starts, at, change)  # fmt: skip
         else:
-            count = walk_documents(first, end, indptr, one, two, lines.convex, lines.low, lines.high, grouped, form,
-                                   share, carry, prepared.weight, prepared.norm, prepared.depth, active, starts, at,
-                                   change)  # fmt: skip
+            count = walk.walk_documents(first, end, indptr, one, two, lines.convex, lines.low, lines.high, grouped,
+                                        form, share, carry, prepared.weight, prepared.norm, prepared.depth, active,
+                                        starts, at, change)  # fmt: skip
         return _sorted_changes(at[:count], change[:count])
 
-    changes = _in_waves(walk, _chunks(most), most, limit, bound.n_jobs, progress)
+    changes = _in_waves(walked, _chunks(most), most, limit, bound.n_jobs, progress)
     return float(starts.sum()), changes
 
 
@@ -180,9 +186,9 @@ def _tie_order(bound: BoundMeasure) -> IntArray | None:
 
 def _shares(form: int, gain: FloatArray) -> tuple[FloatArray, FloatArray]:
     """What each document can add to the measure, and what it counts for those below it."""
-    if form == BPREF:
+    if form == walk.BPREF:
         return (gain == 1.0).astype(np.float64), (gain == 0.0).astype(np.float64)
-    if form == EXPECTED_RECIPROCAL_RANK:
+    if form == walk.EXPECTED_RECIPROCAL_RANK:
         with np.errstate(divide="ignore"):
             return gain, np.maximum(np.log2(1.0 - gain), _LEAST_LOG)
     return gain, gain
@@ -202,7 +208,7 @@ def _chunks(most: IntArray) -> list[tuple[int, int]]:
 
 
 def _in_waves(
-    walk: Callable[[int, int], Changes],
+    follow: Callable[[int, int], Changes],
     chunks: Sequence[tuple[int, int]],
     most: IntArray,
     limit: int | None,
@@ -214,7 +220,7 @@ def _in_waves(
     done: list[Changes] = []
     for wave in range(0, len(chunks), _WAVE):
         now = slice(wave, wave + _WAVE)
-        done.append(_merged(_for_each(lambda chunk: walk(*chunk), chunks[now], cost[now], n_jobs), n_jobs))
+        done.append(_merged(_for_each(lambda chunk: follow(*chunk), chunks[now], cost[now], n_jobs), n_jobs))
         if limit is not None and sum(len(at) for at, _ in done) > limit:
             raise TooManyChanges(float(np.median(_merged(done, n_jobs)[0])))
         if progress is not None:
@@ -238,7 +244,7 @@ def _for_each(
 
 def _sorted_changes(at: FloatArray, change: FloatArray) -> Changes:
     out_at, out_change = np.empty(len(at)), np.empty(len(at))
-    count = gather(np.argsort(at), at, change, out_at, out_change)
+    count = walk.gather(np.argsort(at), at, change, out_at, out_change)
     return out_at[:count].copy(), out_change[:count].copy()
 
 
@@ -256,7 +262,7 @@ def _merged_pair(pair: Sequence[Changes]) -> Changes:
         return pair[0]
     room = len(pair[0][0]) + len(pair[1][0])
     at, change = np.empty(room), np.empty(room)
-    count = merge(*pair[0], *pair[1], at, change)
+    count = walk.merge(*pair[0], *pair[1], at, change)
     return at[:count], change[:count]
 
 

@@ -12,15 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradrank.measures.base import (
-    AVERAGE_PRECISION,
-    BPREF,
-    EXPECTED_RECIPROCAL_RANK,
-    POSITION,
-    RECIPROCAL_RANK,
-)
 from gradrank.runtime.kernels import njit
 
+# What a document adds to a measure, from what stands above it: see _worth. KENDALL is a sum over pairs: see walk_pairs.
+POSITION, AVERAGE_PRECISION, RECIPROCAL_RANK, EXPECTED_RECIPROCAL_RANK, BPREF, KENDALL = range(6)
 # Runs of this length are sorted by insertion, then merged.
 _RUN = 24
 # Changes that cancel leave this much at most.

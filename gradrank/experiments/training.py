@@ -24,9 +24,9 @@ def single_measure(measure: Measure | str) -> Measure:
     MAP(rel=2)
     """
     made = as_measure(measure)
-    if not isinstance(made, Measure):
+    if len(made.parts) > 1:
         raise TrainingError(f"{made} is a graded measure, expected a single one")
-    return made
+    return made.parts[0]
 
 
 def learner_for(

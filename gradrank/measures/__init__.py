@@ -8,7 +8,7 @@ from gradrank.measures.compute import bind_measures, bound_values, measure_value
 from gradrank.measures.conventions import CONVENTIONS, Convention
 from gradrank.measures.dcg import DCG
 from gradrank.measures.err import ERR
-from gradrank.measures.graded import AnyMeasure, Graded
+from gradrank.measures.graded import AnyMeasure, Graded, single_measures
 from gradrank.measures.kappa_err import KappaERR
 from gradrank.measures.kappa_ndcg import KappaNDCG
 from gradrank.measures.kendall import KendallTau
@@ -52,4 +52,5 @@ __all__ = [
     "mean_value",
     "measure_values",
     "parse_measure",
+    "single_measures",
 ]

@@ -9,17 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.measures.base import (
-    AVERAGE_PRECISION,
-    IntArray,
-    Measure,
-    Prepared,
-    SwapKernels,
-    cut,
-    query_sums,
-    relevant,
-)
+from gradrank.measures.base import IntArray, Measure, Prepared, cut, query_sums, relevant
 from gradrank.measures.parameters import parameter, rel_parameter
+from gradrank.measures.swaps import SwapKernels
 from gradrank.runtime.kernels import njit
 
 
@@ -61,7 +53,7 @@ def _values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, we
         out[q] = total / norm[q]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def ap_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
     """Row 0: precision at the document's rank minus Σ rel/rank down to it; row 1: 1/rank; beyond the depth nothing."""
     hits = 0.0
@@ -77,7 +69,7 @@ def ap_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # typ
 
 @njit(cache=True, nogil=True, inline="always")
 def ap_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
-    """See SwapKernels.row.
+    """See swap_row.
 
     With u = row 0 and v = row 1, swapping a relevant document x and a non-relevant one y changes AP by
     u_y − u_x, and by v_y − v_x on top if x stands below y (which moves x up past the documents between them).
@@ -112,7 +104,7 @@ class MAP(Measure):
 
     name: ClassVar[str] = "MAP"
     aliases: ClassVar[tuple[str, ...]] = ("AP",)
-    swap: ClassVar[SwapKernels | None] = SwapKernels(AVERAGE_PRECISION, ap_prepare, ap_row)
+    swap: ClassVar[SwapKernels | None] = SwapKernels(ap_prepare, ap_row, state_rows=2)
 
     def kernel(self) -> Callable[..., None]:
         """See Measure.kernel."""

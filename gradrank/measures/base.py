@@ -15,6 +15,7 @@ from gradrank.data.strings import Strings
 from gradrank.errors import MeasureError
 from gradrank.measures.conventions import convention
 from gradrank.measures.parameters import Parameter, parameter
+from gradrank.measures.swaps import SwapKernels
 from gradrank.ranking import TIE_POLICIES, Ranking, Ties, check_scores, in_data_order, rank
 from gradrank.runtime.threads import for_query_blocks
 
@@ -42,30 +43,6 @@ class Prepared:
     """Queries that count 0 because their list is shorter than the cut-off, if the convention says so."""
     option: int = 0
     """A variant of the kernel."""
-
-
-@dataclass(frozen=True)
-class SwapKernels:
-    """The fast swap deltas of a family of measures, for one query whose documents stand in any order.
-
-    ``order[r]`` is the document at rank r, ``rank[i]`` the rank of document i; gains are by document, weights by rank.
-    The same source compiles for a ``state`` of double precision (exact) and of single precision (fast). Rows count with
-    unsigned numbers: an index that could be negative, which Python counts from the end, keeps loops from vectorizing.
-    """
-
-    form: int
-    """Number of the family, for kernels that switch on it."""
-    prepare: Callable[..., None]
-    """``prepare(n, order, rank, gain, weight, norm, depth, option, state)`` fills the rows of ``state``."""
-    row: Callable[..., None]
-    """``row(i, low, high, n, order, rank, gain, norm, option, state, out)`` fills ``out[j]`` for low ≤ j < high with
-    the change of the measure when documents i and j swap ranks; other entries of ``out`` may be overwritten."""
-
-
-# Numbers of the families; see SwapKernels.form.
-POSITION, AVERAGE_PRECISION, RECIPROCAL_RANK, EXPECTED_RECIPROCAL_RANK, KENDALL, BPREF = range(6)
-STATE_ROWS = 6
-"""Scratch rows that the swap kernels may use, each of list length + 2."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,7 +79,9 @@ class Measure(ABC):
     default_source: ClassVar[str | None] = None
     """Label source that the measure reads if none is given; None = the primary one."""
     swap: ClassVar[SwapKernels | None] = None
-    """Fast swap deltas; without them the definition is computed."""
+    """Fast swap deltas; without them the definition is computed, and the measure cannot be trained for."""
+    tolerance: ClassVar[float] = 0.0
+    """Differences that do not count when candidates are compared; a graded measure may have one."""
 
     def __post_init__(self) -> None:
         rules = convention(self.convention)
@@ -122,7 +101,7 @@ class Measure(ABC):
         for item, spec in self.parameters().items():
             value = getattr(self, item)
             if value is None:
-                value = rules.value(self.name, item)
+                value = rules.value(self.name, item, spec.default)
             object.__setattr__(self, item, spec.check(self.name, item, value))
 
     # ------------------------------------------------------------------ name
@@ -143,9 +122,9 @@ class Measure(ABC):
             given["convention"] = self.convention
         if self.label is not None:
             given["label"] = self.label
-        for item in self.parameters():
+        for item, spec in self.parameters().items():
             value = getattr(self, item)
-            if value != rules.value(self.name, item):
+            if value != rules.value(self.name, item, spec.default):
                 given[item] = value
         inside = ", ".join(f"{key}={_spelt(value)}" for key, value in given.items())
         at = "" if self.cutoff is None else f"@{self.cutoff}"
@@ -159,6 +138,31 @@ class Measure(ABC):
         from dataclasses import replace
 
         return replace(self, cutoff=cutoff)
+
+    # ------------------------------------------------------------------ facts
+    @property
+    def parts(self) -> tuple[Measure, ...]:
+        """The single measures that this one is made of: itself alone; a graded measure has several."""
+        return (self,)
+
+    @property
+    def source(self) -> str | None:
+        """The label source that the measure reads; None = the primary one."""
+        return self.label or self.default_source
+
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """The label sources of all parts, each once."""
+        return (self.source,)
+
+    def best(self, candidates: ArrayLike) -> int:
+        """Number of the best of several candidates, given as rows of one value for each part; the first among equals.
+
+        >>> from gradrank.measures import NDCG
+        >>> NDCG(3).best([[0.3], [float("nan")], [0.4], [0.4]])
+        2
+        """
+        return best_candidate(candidates, len(self.parts))
 
     # ------------------------------------------------------------------ values
     @abstractmethod
@@ -216,7 +220,7 @@ class Measure(ABC):
         if bool(prepared.empty[0]) or (prepared.short is not None and bool(prepared.short[0])):
             return result
         by_rank = np.empty((n, n))
-        state = np.zeros((STATE_ROWS, n + 2))
+        state = self.swap.state(n)
         places = np.arange(n)
         gain, norm, option = prepared.gain, prepared.norm[0], prepared.option
         self.swap.prepare(n, places, places, gain, prepared.weight, norm, prepared.depth[0], option, state)
@@ -243,7 +247,7 @@ class Measure(ABC):
         trials = np.repeat(standing[None, :], len(first) + 1, axis=0)
         rows = np.arange(len(first))
         trials[rows, first], trials[rows, second] = standing[second], standing[first]
-        source = self.label or self.default_source or "label"
+        source = self.source or "label"
         data = RankingData(
             X=np.empty((trials.size, 0), dtype=np.float32),
             indptr=np.arange(0, trials.size + 1, n),
@@ -270,7 +274,7 @@ class BoundMeasure:
 
     def __post_init__(self) -> None:
         data = self.data
-        labels = data.label(self.measure.label or self.measure.default_source)
+        labels = data.label(self.measure.source)
         indptr = data.indptr
         missing = np.isnan(labels)
         judged: NDArray[np.bool_] | None = None
@@ -304,8 +308,7 @@ class BoundMeasure:
         """Bound measures with equal keys (on the same data) can share one ranking."""
         measure = self.measure
         by_label = measure.ties in ("pessimistic", "optimistic") or self._judged is not None
-        return (measure.ties, measure.precision, (measure.label or measure.default_source) if by_label else None,
-                self._judged is not None)  # fmt: skip
+        return (measure.ties, measure.precision, measure.source if by_label else None, self._judged is not None)
 
     def rank(self, scores: FloatArray) -> Ranking:
         """The ranking of checked scores under the measure's tie policy."""
@@ -353,6 +356,23 @@ def mean_value(values: FloatArray) -> float:
     """
     there = values[~np.isnan(values)]
     return float(there.mean()) if len(there) else float("nan")
+
+
+def best_candidate(candidates: ArrayLike, parts: int, tolerance: float = 0.0) -> int:
+    """Number of the best of several rows of values, the first column deciding before the second and so on.
+
+    Only rows within the tolerance of the best on a column are compared on the next; the last column decides without
+    tolerance, and among equals the first row.
+    """
+    values = np.asarray(candidates, dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] != parts or len(values) == 0:
+        raise MeasureError(f"candidates have shape {values.shape}, expected rows of {parts} values")
+    left = np.arange(len(values))
+    for tier in range(parts):
+        column = values[left, tier]
+        slack = tolerance if tier + 1 < parts else 0.0
+        left = left[column >= np.nanmax(column) - slack] if not np.isnan(column).all() else left
+    return int(left[0])
 
 
 def relevant(labels: NDArray[np.float32], threshold: float) -> FloatArray:

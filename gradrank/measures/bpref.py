@@ -9,12 +9,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.measures.base import BPREF, IntArray, Measure, Prepared, SwapKernels, query_sums, relevant
+from gradrank.measures.base import IntArray, Measure, Prepared, query_sums, relevant
 from gradrank.measures.parameters import rel_parameter
+from gradrank.measures.swaps import SwapKernels
 from gradrank.runtime.kernels import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def _credit(above, n_relevant, n_nonrelevant):  # type: ignore[no-untyped-def]
     """Credit of a relevant document with so many judged non-relevant ones above it."""
     if above <= 0.0:
@@ -57,7 +58,7 @@ def _values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, we
         out[q] = total / norm[q]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def bpref_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
     """For each document: (0) judged non-relevant ones above it; running change of the relevant documents' credit when
     (1) one more or (2, 3) one less stands above them, (3) without the document itself. Row 4: the two counts."""
@@ -87,9 +88,9 @@ def bpref_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # 
         state[2, i] = less
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def bpref_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
-    """See SwapKernels.row."""
+    """See swap_row."""
     n_relevant = state[4, 0]
     n_nonrelevant = state[4, 1]
     for j in range(low, high):
@@ -133,7 +134,7 @@ class Bpref(Measure):
 
     name: ClassVar[str] = "Bpref"
     takes_cutoff: ClassVar[bool] = False
-    swap: ClassVar[SwapKernels | None] = SwapKernels(BPREF, bpref_prepare, bpref_row)
+    swap: ClassVar[SwapKernels | None] = SwapKernels(bpref_prepare, bpref_row, state_rows=5)
 
     def kernel(self) -> Callable[..., None]:
         """See Measure.kernel."""

@@ -41,14 +41,14 @@ class Convention:
         """Whether the tool computes this measure."""
         return self.measures is None or measure in self.measures
 
-    def value(self, measure: str, parameter: str) -> Any:
-        """The value that this convention gives to a parameter of a measure."""
+    def value(self, measure: str, parameter: str, default: Any = None) -> Any:
+        """The value that this convention gives to a parameter of a measure; the default if no convention knows it."""
         own = self.exceptions.get(measure, {})
         if parameter in own:
             return own[parameter]
         if parameter in self.defaults:
             return self.defaults[parameter]
-        return _OWN.exceptions.get(measure, {}).get(parameter, _OWN.defaults[parameter])
+        return _OWN.exceptions.get(measure, {}).get(parameter, _OWN.defaults.get(parameter, default))
 
 
 _OWN = Convention(

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.errors import MeasureError
-from gradrank.measures.base import EXPECTED_RECIPROCAL_RANK, IntArray, Measure, Prepared, SwapKernels, cut
+from gradrank.measures.base import IntArray, Measure, Prepared, cut
 from gradrank.measures.parameters import parameter
 from gradrank.measures.position import highest
+from gradrank.measures.swaps import SwapKernels
 from gradrank.runtime.kernels import njit
 
 
@@ -51,7 +52,7 @@ def _values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, we
         out[q] = total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def err_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
     """For each document: (0) chance to reach its rank times the rank's worth, (1, 2) ERR of the ranks above it without
     and with it, (3) 1/(1 − R)."""
@@ -70,7 +71,7 @@ def err_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # ty
 
 @njit(cache=True, nogil=True, inline="always")
 def err_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
-    """See SwapKernels.row.
+    """See swap_row.
 
     With D the worth of a rank, S the expected worth of stopping between ranks a < b (having passed a) and B the chance
     to pass everything between them, swapping a and b adds reach(a)·(R_b − R_a)·(D_a − S − B·D_b); S and B are
@@ -106,7 +107,7 @@ class ERR(Measure):
     top: float | str = parameter("the top grade: a number, or the query's largest label", "query", low=0.0)
 
     name: ClassVar[str] = "ERR"
-    swap: ClassVar[SwapKernels | None] = SwapKernels(EXPECTED_RECIPROCAL_RANK, err_prepare, err_row)
+    swap: ClassVar[SwapKernels | None] = SwapKernels(err_prepare, err_row, state_rows=4)
 
     def kernel(self) -> Callable[..., None]:
         """See Measure.kernel."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from gradrank.errors import MeasureError
-from gradrank.measures.base import Measure
+from gradrank.measures.base import Measure, best_candidate
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,6 +41,11 @@ class Graded:
     def __repr__(self) -> str:
         return str(self)
 
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """The label sources of all parts, each once; None = the primary one."""
+        return tuple(dict.fromkeys(part.source for part in self.parts))
+
     def compare(self, one: Sequence[float], other: Sequence[float]) -> int:
         """1 if ``one`` is better, −1 if ``other`` is, 0 if all parts are equal within the tolerance."""
         for a, b in zip(one, other, strict=True):
@@ -60,15 +64,18 @@ class Graded:
         >>> Graded((NDCG(3), CNDCG(3)), tolerance=0.01).best([[0.50, 0.1], [0.495, 0.3], [0.4, 0.9]])
         1
         """
-        values = np.asarray(candidates, dtype=np.float64)
-        if values.ndim != 2 or values.shape[1] != len(self.parts) or len(values) == 0:
-            raise MeasureError(f"candidates have shape {values.shape}, expected rows of {len(self.parts)} values")
-        left = np.arange(len(values))
-        for tier in range(len(self.parts)):
-            column = values[left, tier]
-            slack = self.tolerance if tier + 1 < len(self.parts) else 0.0
-            left = left[column >= np.nanmax(column) - slack] if not np.isnan(column).all() else left
-        return int(left[0])
+        return best_candidate(candidates, len(self.parts), self.tolerance)
 
 
 AnyMeasure = Measure | Graded
+
+
+def single_measures(measures: AnyMeasure | Iterable[AnyMeasure]) -> tuple[Measure, ...]:
+    """Every single measure once, graded ones as their parts.
+
+    >>> from gradrank.measures import MAP, NDCG
+    >>> single_measures([Graded((NDCG(3), MAP())), NDCG(3), NDCG(5)])
+    (NDCG@3, MAP, NDCG@5)
+    """
+    given = (measures,) if isinstance(measures, Measure | Graded) else measures
+    return tuple(dict.fromkeys(part for measure in given for part in measure.parts))

@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.measures.base import KENDALL, IntArray, Measure, Prepared, SwapKernels
+from gradrank.measures.base import IntArray, Measure, Prepared
 from gradrank.measures.parameters import parameter
+from gradrank.measures.swaps import SwapKernels
 from gradrank.ranking import order_list
 from gradrank.runtime.kernels import njit
 from gradrank.runtime.threads import for_query_blocks
@@ -18,7 +19,7 @@ from gradrank.runtime.threads import for_query_blocks
 _VARIANTS = ("pairs", "a", "b")
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def _add(tree, level, amount):  # type: ignore[no-untyped-def]
     """Fenwick tree: count one more document of a level (levels from 0)."""
     at = level + 1
@@ -27,7 +28,7 @@ def _add(tree, level, amount):  # type: ignore[no-untyped-def]
         at += at & -at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def _below(tree, level):  # type: ignore[no-untyped-def]
     """Fenwick tree: number of documents of lower levels."""
     total = 0.0
@@ -114,14 +115,14 @@ def _values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, we
         out[q] = agreement / denominator if denominator > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def kendall_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
     """Nothing to prepare: the rows keep their own running counts."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def kendall_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
-    """See SwapKernels.row.
+    """See swap_row.
 
     A swap of ranks a < b turns their own pair around and changes how both stand to the documents between them:
     Δ = (−2·sgn(l_a − l_b) + 2·Σ_between [sgn(l_b − l_k) − sgn(l_a − l_k)]) / norm.
@@ -172,7 +173,7 @@ class KendallTau(Measure):
     name: ClassVar[str] = "KendallTau"
     aliases: ClassVar[tuple[str, ...]] = ("Tau",)
     takes_cutoff: ClassVar[bool] = False
-    swap: ClassVar[SwapKernels | None] = SwapKernels(KENDALL, kendall_prepare, kendall_row)
+    swap: ClassVar[SwapKernels | None] = SwapKernels(kendall_prepare, kendall_row, state_rows=1)
 
     def kernel(self) -> Callable[..., None]:
         """See Measure.kernel."""

@@ -18,6 +18,7 @@ class Parameter:
     low: float | None = None
     high: float | None = None
     table: bool = False
+    default: Any = None
 
     def check(self, measure: str, name: str, value: Any) -> Any:
         """The value in canonical form, or a MeasureError that says what was expected."""
@@ -46,9 +47,31 @@ class Parameter:
         return " or ".join(kinds)
 
 
-def parameter(doc: str, *words: str, low: float | None = None, high: float | None = None, table: bool = False) -> Any:
-    """A keyword field of a measure whose value, unless given, comes from the convention."""
-    return field(default=None, kw_only=True, metadata={"parameter": Parameter(doc, words, low, high, table)})
+def parameter(
+    doc: str,
+    *words: str,
+    low: float | None = None,
+    high: float | None = None,
+    table: bool = False,
+    default: str | float | None = None,
+) -> Any:
+    """A keyword field of a measure whose value, unless given, comes from the convention.
+
+    Parameters
+    ----------
+    doc
+        What it means, for the documentation and the command line.
+    words
+        Words that it may be.
+    low, high
+        It may be a number from ``low`` to ``high`` (None: any larger one).
+    table
+        Whether it may be a list of numbers, one for each label.
+    default
+        The value if no convention names the parameter.
+    """
+    declared = Parameter(doc, words, low, high, table, default)
+    return field(default=None, kw_only=True, metadata={"parameter": declared})
 
 
 # Parameters that several measures share.

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.errors import MeasureError
-from gradrank.measures.base import POSITION, FloatArray, IntArray, Measure, SwapKernels
+from gradrank.measures.base import FloatArray, IntArray, Measure
+from gradrank.measures.swaps import SwapKernels
 from gradrank.ranking import longest_list, order_list_with, order_scratch
 from gradrank.runtime.kernels import njit
 from gradrank.runtime.threads import for_query_blocks
@@ -64,7 +65,7 @@ def position_prepare(n, order, rank, gain, weight, norm, depth, option, state): 
 
 @njit(cache=True, nogil=True, plain=True, inline="always")
 def position_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
-    """See SwapKernels.row."""
+    """See swap_row."""
     own_gain = state[0, i]
     own_weight = state[1, i]
     for j in range(np.uint64(low), np.uint64(high)):
@@ -95,13 +96,13 @@ def _shallow_ideal_sums(first, end, indptr, gain, weight, depth, best, out):  # 
 
 @njit(cache=True, nogil=True, plain=True)
 def _ideal_sums(  # type: ignore[no-untyped-def]
-    first, end, indptr, gain, weight, depth, order, rough, count, taken, merged, out
+    first, end, indptr, gain, weight, depth, order, scratch, out
 ):  # fmt: skip
     """As _shallow_ideal_sums, for any depth."""
     for q in range(first, end):
         start = indptr[q]
         stop = indptr[q + 1]
-        order_list_with(gain[start:stop], stop - start, order, rough, count, taken, merged)
+        order_list_with(gain[start:stop], stop - start, order, scratch)
         total = 0.0
         for r in range(depth[q]):
             total += gain[start + order[r]] * weight[start + r]
@@ -112,7 +113,7 @@ def _ideal_sums(  # type: ignore[no-untyped-def]
 class PositionMeasure(Measure):
     """Base of the measures that are a sum over ranks of gain × weight."""
 
-    swap: ClassVar[SwapKernels | None] = SwapKernels(POSITION, position_prepare, position_row)
+    swap: ClassVar[SwapKernels | None] = SwapKernels(position_prepare, position_row, state_rows=2, single=True)
 
     def kernel(self) -> Callable[..., None]:
         """See Measure.kernel."""
@@ -132,7 +133,7 @@ def ideal_sums(
         else:
             longest = longest_list(indptr, first, end)
             order = np.empty(longest, np.int64)
-            _ideal_sums(first, end, indptr, gain, weight, depth, order, *order_scratch(longest), out)
+            _ideal_sums(first, end, indptr, gain, weight, depth, order, order_scratch(longest), out)
 
     for_query_blocks(work, indptr, n_jobs)
     return out

@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.measures.base import RECIPROCAL_RANK, IntArray, Measure, Prepared, SwapKernels, cut, query_sums, relevant
+from gradrank.measures.base import IntArray, Measure, Prepared, cut, query_sums, relevant
 from gradrank.measures.parameters import rel_parameter
+from gradrank.measures.swaps import SwapKernels
 from gradrank.runtime.kernels import njit
 
 
@@ -41,7 +42,7 @@ def _values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, we
         out[q] = value
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def rr_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
     """Row 0: value of each document's rank; row 1: rank of the first relevant document, and the values of the first and
     the second one's rank."""
@@ -62,7 +63,7 @@ def rr_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # typ
 
 @njit(cache=True, nogil=True, inline="always")
 def rr_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
-    """See SwapKernels.row.
+    """See swap_row.
 
     If a non-relevant document y takes the first relevant one's place, the second relevant one or the old first,
     now at y's rank, comes first; if it changes with another relevant one, that matters only from above the first.
@@ -99,7 +100,7 @@ class MRR(Measure):
 
     name: ClassVar[str] = "MRR"
     aliases: ClassVar[tuple[str, ...]] = ("RR",)
-    swap: ClassVar[SwapKernels | None] = SwapKernels(RECIPROCAL_RANK, rr_prepare, rr_row)
+    swap: ClassVar[SwapKernels | None] = SwapKernels(rr_prepare, rr_row, state_rows=2)
 
     def kernel(self) -> Callable[..., None]:
         """See Measure.kernel."""

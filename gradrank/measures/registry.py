@@ -94,7 +94,7 @@ def as_measures(measures: AnyMeasure | str | Iterable[AnyMeasure | str]) -> tupl
     """
     given = [measures] if isinstance(measures, str | Measure | Graded) else list(measures)
     found = [as_measure(measure) for measure in given]
-    parts = [part for measure in found for part in (measure.parts if isinstance(measure, Graded) else (measure,))]
+    parts = [part for measure in found for part in measure.parts]
     return tuple(dict.fromkeys(parts))
 
 

@@ -10,7 +10,7 @@ from gradrank.objectives.listwise import ListMLE, ListNet
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 from gradrank.objectives.pointwise import Regression
 from gradrank.objectives.ranknet import RankNetPairs
-from gradrank.objectives.registry import normalized_by_deviation, parse_objective, recommended, with_construction
+from gradrank.objectives.registry import parse_objective, recommended, with_construction
 from gradrank.objectives.schedule import Scheduled
 from gradrank.objectives.tiers import Tiered
 
@@ -37,7 +37,6 @@ __all__ = [
     "Tiered",
     "constructed",
     "construction_of",
-    "normalized_by_deviation",
     "parse_objective",
     "recommended",
     "with_construction",

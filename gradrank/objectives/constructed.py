@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,19 +12,15 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure, Measure
-from gradrank.objectives.constructions import Construction, MisrankedPairs, RankNetWeightPairs
-from gradrank.objectives.costs import PRINTED, RANKNET, SIGMOID, PairCost, RankNet
+from gradrank.measures.swaps import for_family
+from gradrank.objectives.constructions import Construction
+from gradrank.objectives.costs import PairCost, RankNet
 from gradrank.objectives.kernels import construction_kernel as kernel
-from gradrank.objectives.kernels.lambda_kernel import FAMILIES
-from gradrank.objectives.lambda_gradient import NORMALISATIONS, BoundLambda, Lambda
+from gradrank.objectives.kernels.pair_layout import Gains
+from gradrank.objectives.lambda_gradient import NORMALISATIONS, BoundLambda, Lambda, swaps_of
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
+from gradrank.ranking import longest_list
 from gradrank.runtime.threads import for_query_blocks
-
-_COST_FORCES = {
-    RANKNET: kernel.RANKNET_FORCE,
-    SIGMOID: kernel.SIGMOID_FORCE,
-    PRINTED: kernel.PRINTED_FORCE,
-}
 
 
 def constructed(
@@ -38,15 +34,13 @@ def constructed(
     """The λ's of a measure by a construction; the fast :class:`Lambda` where it is the same.
 
     >>> from gradrank.measures import MAP
-    >>> from gradrank.objectives.constructions import LocalCost
+    >>> from gradrank.objectives.constructions import LocalCost, RankNetWeightPairs
     >>> constructed(MAP(), LocalCost(reach=3)), constructed(MAP(), RankNetWeightPairs())
     (Lambda(MAP, construction=local-cost, reach=3), Lambda(MAP))
     """
     cost = cost or RankNet()
-    if isinstance(construction, RankNetWeightPairs):
-        return Lambda(measure, cost=cost, normalize=normalize, ties=ties)
-    if isinstance(construction, MisrankedPairs):
-        return Lambda(measure, cost=cost, pairs="misranked", normalize=normalize, ties=ties)
+    if construction.lambda_pairs is not None:
+        return Lambda(measure, cost=cost, pairs=construction.lambda_pairs, normalize=normalize, ties=ties)
     return Constructed(measure, construction, cost=cost, normalize=normalize, ties=ties)
 
 
@@ -91,6 +85,20 @@ class Constructed(Objective):
         return self.target
 
     @property
+    def sources(self) -> tuple[str | None, ...]:
+        """The label source of the measure."""
+        return (self.target.source,)
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Forces depend on ranks and on differences of scores."""
+        return True
+
+    def normalized_by_deviation(self) -> Constructed:
+        """See Objective.normalized_by_deviation."""
+        return replace(self, normalize="deviation") if self.normalize == "none" else self
+
+    @property
     def has_curvature(self) -> bool:
         """Whether the construction has a second derivative, and its pair cost a usable one."""
         return self.construction.usable_curvature and self.cost.usable_curvature
@@ -123,25 +131,29 @@ class BoundConstructed(BoundLambda):
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
         """See BoundObjective.gradients."""
-        objective, construction = self.constructed, self.constructed.construction
-        swap = objective.target.swap
-        assert swap is not None
-        force = _COST_FORCES[objective.cost.code] if construction.force is None else construction.force
-        floor, margin, reach = (getattr(construction, name, 0) for name in ("floor", "margin", "reach"))
+        objective, construction, cost = self.constructed, self.constructed.construction, self.constructed.cost
+        layout, family = self._layout, swaps_of(objective.target)
+        block = for_family(kernel.construction_block, family, pair_force=cost.kernels.pair)
+        options = kernel.ConstructionOptions(
+            select=construction.select,
+            weigh=construction.weigh,
+            force=construction.force,
+            slope=float(cost.slope),
+            shift=float(cost.shift),
+            floor=float(getattr(construction, "floor", 0.0)),
+            margin=float(getattr(construction, "margin", 0.0)),
+            reach=int(getattr(construction, "reach", 1)),
+            normalize=NORMALISATIONS[objective.normalize],
+        )
         lambdas = np.zeros(self._n_docs, dtype=np.float32)
         rhos = np.zeros(self._n_docs, dtype=np.float32)
-        pairs = np.zeros(len(self._indptr) - 1, dtype=np.int64)
+        pairs = np.zeros(len(layout.indptr) - 1, dtype=np.int64)
 
         def work(first: int, end: int) -> None:
-            kernel.construction_block(
-                first, end, self._indptr, scores, self._layout, self._run_end, self._limit, self._shuffle, self._gain,
-                self._weight, self._norm, self._depth, self._active, self._query_weight, self._option,
-                construction.select, construction.weigh, force, objective.cost.slope, objective.cost.shift,
-                float(floor), float(margin), int(reach) or 1, NORMALISATIONS[objective.normalize], lambdas, rhos,
-                pairs, *FAMILIES[swap.form],
-            )  # fmt: skip
+            state = family.state(longest_list(layout.indptr, first, end))
+            block(first, end, scores, layout, self._gains, options, state, lambdas, rhos, pairs)
 
-        for_query_blocks(work, self._indptr, self._threads)
+        for_query_blocks(work, layout.indptr, self._threads)
         return Gradients(lambdas, rhos, int(pairs.sum()) if count_pairs else -1)
 
 
@@ -167,17 +179,14 @@ class BoundMoves(BoundLambda):
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
         """See BoundObjective.gradients."""
-        indptr, n = self._indptr, len(self._layout)
+        indptr, n = self._layout.indptr, len(self._layout.rows)
         order, rank, target = (np.empty(n, dtype=np.int64) for _ in range(3))
 
         def work(first: int, end: int) -> None:
-            kernel.standing_block(
-                first, end, indptr, scores, self._layout, self._run_end, self._limit, self._shuffle, self._active,
-                order, rank, target,
-            )  # fmt: skip
+            kernel.standing_block(first, end, scores, self._layout, order, rank, target)
 
         for_query_blocks(work, indptr, self._threads)
-        now = self._values(indptr, order, self._gain, self._weight, self._norm, self._depth)
+        now = self._values(indptr, order, self._gains)
         movers = np.flatnonzero(target != rank)
         query = np.searchsorted(indptr, movers, side="right") - 1
         gains = np.zeros(n)
@@ -191,7 +200,7 @@ class BoundMoves(BoundLambda):
         bound = getattr(self.constructed.construction, "bound", math.inf)
         pushes = np.sign(rank - target) * np.minimum(gains, bound) + 0.0  # no −0
         lambdas = np.zeros(self._n_docs, dtype=np.float32)
-        lambdas[self._layout] = pushes * np.repeat(self._scale(pushes), np.diff(indptr))
+        lambdas[self._layout.rows] = pushes * np.repeat(self._scale(pushes), np.diff(indptr))
         pushed = int(np.count_nonzero(pushes)) if count_pairs else -1
         return Gradients(lambdas, np.zeros(self._n_docs, dtype=np.float32), pushed)
 
@@ -204,47 +213,34 @@ class BoundMoves(BoundLambda):
         target: NDArray[np.int64],
     ) -> NDArray[np.float64]:
         """The measure of the movers' queries after each of them alone has moved."""
-        indptr = np.concatenate(([0], np.cumsum(np.diff(self._indptr)[query])))
-        trial_order, gain = np.empty(indptr[-1], dtype=np.int64), np.empty(indptr[-1])
-        weight = np.empty(indptr[-1] if len(self._weight) else 0)
-        kernel.fill_trials(
-            movers,
-            query,
-            self._indptr,
-            order,
-            rank,
-            target,
-            self._gain,
-            self._weight,
-            indptr,
-            trial_order,
-            gain,
-            weight,
+        gains, layout = self._gains, self._layout
+        indptr = np.concatenate(([0], np.cumsum(np.diff(layout.indptr)[query])))
+        trial_order = np.empty(indptr[-1], dtype=np.int64)
+        trials = Gains(
+            gain=np.empty(indptr[-1]),
+            weight=np.empty(indptr[-1] if len(gains.weight) else 0),
+            norm=gains.norm[query],
+            depth=gains.depth[query],
+            option=gains.option,
         )
-        return self._values(indptr, trial_order, gain, weight, self._norm[query], self._depth[query])
+        kernel.fill_trials(movers, query, layout.indptr, order, rank, target, gains, indptr, trial_order, trials)
+        return self._values(indptr, trial_order, trials)
 
-    def _values(
-        self,
-        indptr: NDArray[np.int64],
-        order: NDArray[np.int64],
-        gain: NDArray[np.float64],
-        weight: NDArray[np.float64],
-        norm: NDArray[np.float64],
-        depth: NDArray[np.int64],
-    ) -> NDArray[np.float64]:
+    def _values(self, indptr: NDArray[np.int64], order: NDArray[np.int64], gains: Gains) -> NDArray[np.float64]:
         evaluate: Any = self.constructed.target.kernel()
         untied, retrieved, out = np.empty(0, dtype=np.int64), np.diff(indptr), np.empty(len(indptr) - 1)
 
         def work(first: int, end: int) -> None:
-            evaluate(first, end, indptr, order, untied, retrieved, gain, norm, depth, weight, self._option, out)
+            evaluate(first, end, indptr, order, untied, retrieved, gains.gain, gains.norm, gains.depth, gains.weight,
+                     gains.option, out)  # fmt: skip
 
         for_query_blocks(work, indptr, self._threads)
         return out
 
     def _scale(self, pushes: NDArray[np.float64]) -> NDArray[np.float64]:
         """The factor of each query's λ's."""
-        scale = self._query_weight.astype(np.float64)
-        starts, sizes = self._indptr[:-1], np.diff(self._indptr)
+        scale = self._layout.query_weight.astype(np.float64)
+        starts, sizes = self._layout.indptr[:-1], np.diff(self._layout.indptr)
         if self.constructed.normalize == "log":
             total = np.add.reduceat(np.abs(pushes), starts)
             some = np.where(total > 0.0, total, 1.0)

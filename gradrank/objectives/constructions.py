@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from gradrank.errors import ObjectiveError
 from gradrank.measures.grammar import parse_expression
@@ -29,10 +29,11 @@ class Construction:
     """Whether λ's are forces between two documents, so that those of a query add up to 0."""
     usable_curvature: ClassVar[bool] = True
     """Whether ρ is a second derivative that Newton steps can use."""
+    lambda_pairs: ClassVar[Literal["all", "misranked"] | None] = None
+    """The pairs for which the fast :class:`Lambda` is the same; None = it is another."""
     select: ClassVar[int] = kernel.ALL
     weigh: ClassVar[int] = kernel.DELTA
-    force: ClassVar[int | None] = None
-    """Number of the force; None = that of the pair cost."""
+    force: ClassVar[int] = kernel.COST_FORCE
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -43,7 +44,7 @@ class Construction:
     @property
     def takes_cost(self) -> bool:
         """Whether the force is that of a pair cost."""
-        return self.pairwise and self.force is None
+        return self.pairwise and self.force == kernel.COST_FORCE
 
     @classmethod
     def summary(cls) -> str:
@@ -73,6 +74,7 @@ class RankNetWeightPairs(Construction):
     """
 
     name: ClassVar[str] = "ranknet-weight-pairs"
+    lambda_pairs: ClassVar[Literal["all", "misranked"] | None] = "all"
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class MisrankedPairs(Construction):
     """
 
     name: ClassVar[str] = "misranked-pairs"
+    lambda_pairs: ClassVar[Literal["all", "misranked"] | None] = "misranked"
     select: ClassVar[int] = kernel.MISRANKED
 
 
@@ -126,7 +129,7 @@ class LocalGradient(Construction):
     name: ClassVar[str] = "local-gradient"
     usable_curvature: ClassVar[bool] = False
     select: ClassVar[int] = kernel.NEIGHBOURS
-    force: ClassVar[int | None] = kernel.GAP_FORCE
+    force: ClassVar[int] = kernel.GAP_FORCE
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -201,7 +204,7 @@ class DiscretePairs(Construction):
 
     name: ClassVar[str] = "discrete-pairs"
     usable_curvature: ClassVar[bool] = False
-    force: ClassVar[int | None] = kernel.STEP_FORCE
+    force: ClassVar[int] = kernel.STEP_FORCE
 
 
 @dataclass(frozen=True)
@@ -217,7 +220,7 @@ class SpringPairs(Construction):
     margin: float = 1.0
 
     name: ClassVar[str] = "spring-pairs"
-    force: ClassVar[int | None] = kernel.SPRING_FORCE
+    force: ClassVar[int] = kernel.SPRING_FORCE
 
 
 @dataclass(frozen=True)
@@ -232,7 +235,7 @@ class PairGradient(Construction):
 
     name: ClassVar[str] = "pair-gradient"
     usable_curvature: ClassVar[bool] = False
-    force: ClassVar[int | None] = kernel.GAP_FORCE
+    force: ClassVar[int] = kernel.GAP_FORCE
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -52,6 +52,21 @@ class Focused(Objective):
         """κ-NDCG, which compares with the same truth."""
         return KappaNDCG(self.k, label=self.label)
 
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """The label source."""
+        return (self.label,)
+
+    @property
+    def convex(self) -> bool:
+        """A sum of two convex losses."""
+        return True
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Both losses look at differences of scores."""
+        return True
+
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundFocused:
         """See Objective.bind."""
         return BoundFocused(self, data, random_state, n_jobs)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -11,17 +12,20 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure, Measure
+from gradrank.measures.swaps import SwapKernels, for_family
 from gradrank.objectives.costs import PairCost, RankNet
 from gradrank.objectives.kernels.lambda_kernel import (
-    COST_CHOICE,
-    FAMILIES,
     NORM_DEVIATION,
     NORM_LOG,
     NORM_NONE,
+    LambdaOptions,
+    LambdaOutput,
     lambda_block,
     lambda_scratch,
 )
+from gradrank.objectives.kernels.pair_layout import Gains, PairLayout
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
+from gradrank.objectives.pair_facts import PairFacts
 from gradrank.ranking import longest_list, order_within_queries
 from gradrank.runtime.threads import for_query_blocks
 
@@ -82,6 +86,20 @@ class Lambda(Objective):
         return self.target
 
     @property
+    def sources(self) -> tuple[str | None, ...]:
+        """The label source of the measure."""
+        return (self.target.source,)
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Pairs look at differences of scores."""
+        return True
+
+    def normalized_by_deviation(self) -> Lambda:
+        """See Objective.normalized_by_deviation."""
+        return replace(self, normalize="deviation") if self.normalize == "none" else self
+
+    @property
     def has_curvature(self) -> bool:
         """Whether the cost's second derivative is usable."""
         return self.cost.usable_curvature
@@ -135,44 +153,61 @@ class BoundLambda(BoundObjective):
         layout = np.lexsort((-prepared.gain, kind, alone, query))
         gain, kind, alone = prepared.gain[layout], kind[layout], alone[layout]
         new_class = _changes(query, alone, kind)
-        self._run_end = _ends(new_class | _changes(gain)) - indptr[:-1][query]
-        self._limit = np.where(alone, 0, _ends(new_class) - indptr[:-1][query])
+        run_end = _ends(new_class | _changes(gain)) - indptr[:-1][query]
+        limit = np.where(alone, 0, _ends(new_class) - indptr[:-1][query])
         if objective.ties == "random":
             shuffle = order_within_queries(np.random.default_rng(random_state).random(len(layout)), indptr)
         else:
             shuffle = order_within_queries(layout.astype(np.float64), indptr)
+        active = ~(prepared.empty | bound.skipped)
+        if prepared.short is not None:
+            active &= ~prepared.short
+        # Queries without a single pair need no work.
+        self._pairs_per_query = np.add.reduceat(np.maximum(limit - run_end, 0), indptr[:-1])
+        active &= self._pairs_per_query > 0
         self.objective = objective
         self._n_docs = data.n_docs
         self._threads = n_jobs
-        self._indptr = indptr
-        self._layout = rows[layout] if rows is not None else layout
-        self._shuffle = shuffle - indptr[:-1][query]
-        self._gain = gain
-        self._weight = prepared.weight
-        self._norm = prepared.norm
-        self._depth = prepared.depth
-        self._option = prepared.option
-        self._active = ~(prepared.empty | bound.skipped)
-        if prepared.short is not None:
-            self._active &= ~prepared.short
-        # Queries without a single pair need no work.
-        self._active &= self.pairs_per_query() > 0
-        self._query_weight = np.ones(n_queries) if data.weight is None else data.weight
+        self._layout = PairLayout(
+            indptr=indptr,
+            rows=rows[layout] if rows is not None else layout,
+            run_end=run_end,
+            limit=limit,
+            shuffle=shuffle - indptr[:-1][query],
+            active=active,
+            query_weight=np.ones(n_queries) if data.weight is None else data.weight,
+        )
+        self._gains = Gains(gain, prepared.weight, prepared.norm, prepared.depth, prepared.option)
 
     def scale_queries(self, factors: NDArray[np.float64]) -> None:
         """Multiply the λ's of each query by a factor, from now on."""
-        self._query_weight = self._query_weight * factors
+        self._layout = self._layout._replace(query_weight=self._layout.query_weight * factors)
 
     def pairs_per_query(self) -> NDArray[np.int64]:
         """Number of pairs of each query that the labels allow, whatever the scores."""
-        worse = np.maximum(self._limit - self._run_end, 0)
-        result: NDArray[np.int64] = np.add.reduceat(worse, self._indptr[:-1])
-        return result
+        return self._pairs_per_query
+
+    def pair_facts(self, data: RankingData) -> list[PairFacts]:
+        """See BoundObjective.pair_facts."""
+        source = self.objective.target.source
+        missing = np.isnan(data.label(source))
+        per_query = np.where(self.active, self.pairs_per_query(), 0)
+        facts = PairFacts(
+            objective=str(self.objective),
+            source=data.label_names[0] if source is None else source,
+            weight=1.0,
+            pairs=int(per_query.sum()),
+            queries=int(np.count_nonzero(per_query)),
+            of_queries=data.n_queries,
+            unlabeled_documents=int(np.count_nonzero(missing)),
+            unlabeled_queries=int(np.count_nonzero(np.logical_and.reduceat(missing, data.indptr[:-1]))),
+        )
+        return [facts]
 
     @property
     def active(self) -> NDArray[np.bool_]:
         """Queries in which the objective has something to order."""
-        return self._active
+        return self._layout.active
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
         """See BoundObjective.gradients."""
@@ -184,7 +219,7 @@ class BoundLambda(BoundObjective):
     @property
     def whole(self) -> bool:
         """Whether all documents are ranked: no list is condensed to its judged documents."""
-        return len(self._layout) == self._n_docs
+        return len(self._layout.rows) == self._n_docs
 
     def add_to(
         self,
@@ -200,25 +235,44 @@ class BoundLambda(BoundObjective):
         ``ranks`` (one a document, −1 = not known yet) is read and filled in, so that several objectives over the
         same scores sort each query once.
         """
-        objective = self.objective
-        swap = objective.target.swap
-        assert swap is not None
-        shared = _NO_RANKS if ranks is None or not self.whole else ranks
-        pairs = np.zeros(len(self._indptr) - 1, dtype=np.int64)
-        truncation = np.iinfo(np.int64).max if objective.truncation is None else objective.truncation
+        layout, family = self._layout, swaps_of(self.objective.target)
+        block, options = self._block, self._options
+        if count_pairs:
+            options = options._replace(count_pairs=True)
+        pairs = np.zeros(len(layout.indptr) - 1, dtype=np.int64)
+        out = LambdaOutput(lambdas, rhos, pairs, _NO_RANKS if ranks is None or not self.whole else ranks)
 
         def work(first: int, end: int) -> None:
-            lambda_block(
-                first, end, self._indptr, scores, self._layout, self._run_end, self._limit, self._shuffle, self._gain,
-                self._weight, self._norm, self._depth, self._active, self._query_weight, self._option,
-                objective.cost.slope, objective.cost.shift, objective.pairs == "misranked",
-                truncation, NORMALISATIONS[objective.normalize], objective.gap, count_pairs, shared, lambdas, rhos,
-                pairs, *lambda_scratch(longest_list(self._indptr, first, end)), *FAMILIES[swap.form],
-                *COST_CHOICE[objective.cost.code],
-            )  # fmt: skip
+            scratch = lambda_scratch(longest_list(layout.indptr, first, end), family)
+            block(first, end, scores, layout, self._gains, options, out, scratch)
 
-        for_query_blocks(work, self._indptr, self._threads)
+        for_query_blocks(work, layout.indptr, self._threads)
         return int(pairs.sum()) if count_pairs else -1
+
+    @cached_property
+    def _block(self) -> Any:
+        """The kernel for the measure and the cost."""
+        objective = self.objective
+        return for_family(lambda_block, swaps_of(objective.target), force_row=objective.cost.kernels.row)
+
+    @cached_property
+    def _options(self) -> LambdaOptions:
+        objective = self.objective
+        return LambdaOptions(
+            slope=float(objective.cost.slope),
+            shift=float(objective.cost.shift),
+            misranked=objective.pairs == "misranked",
+            truncation=np.iinfo(np.int64).max if objective.truncation is None else objective.truncation,
+            normalize=NORMALISATIONS[objective.normalize],
+            gap=objective.gap,
+            count_pairs=False,
+        )
+
+
+def swaps_of(measure: Measure) -> SwapKernels:
+    """The swap deltas of a training target, which has some."""
+    assert measure.swap is not None
+    return measure.swap
 
 
 def _changes(*keys: NDArray[Any]) -> NDArray[np.bool_]:

@@ -83,6 +83,21 @@ class ListNet(Objective):
         """ListNet is built on no measure."""
         return None
 
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """The label source."""
+        return (self.label,)
+
+    @property
+    def convex(self) -> bool:
+        """A cross-entropy of softmaxes."""
+        return True
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Softmaxes do not change when all scores do."""
+        return True
+
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundObjective:
         """See Objective.bind."""
         if self.exact:
@@ -166,6 +181,21 @@ class ListMLE(Objective):
     def measure(self) -> AnyMeasure | None:
         """ListMLE is built on no measure."""
         return None
+
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """The label source."""
+        return (self.label,)
+
+    @property
+    def convex(self) -> bool:
+        """The logarithm of a product of softmaxes, negated."""
+        return True
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Softmaxes do not change when all scores do."""
+        return True
 
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundListMLE:
         """See Objective.bind."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.measures import AnyMeasure
+from gradrank.objectives.pair_facts import PairFacts
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,7 @@ class Objective(ABC):
     """What training improves. Objectives are values; binding one to data prepares what the labels alone decide."""
 
     usable_curvature: ClassVar[bool] = True
+    """Whether ρ is a second derivative that Newton steps can use, for all objectives of this kind."""
 
     @property
     @abstractmethod
@@ -39,6 +41,35 @@ class Objective(ABC):
     def has_curvature(self) -> bool:
         """Whether ρ is a usable second derivative, so that Newton steps are allowed."""
         return self.usable_curvature
+
+    @property
+    @abstractmethod
+    def sources(self) -> tuple[str | None, ...]:
+        """The label sources that it reads, the most important first; None = the primary one."""
+
+    @property
+    def convex(self) -> bool:
+        """Whether its loss is a convex function of the scores, and so has no minimum but the lowest."""
+        return False
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Whether adding a constant to all scores of a query changes nothing."""
+        return False
+
+    @property
+    def parts(self) -> tuple[Objective, ...]:
+        """The objectives that it is composed of, without composed ones; itself if it is not composed."""
+        return (self,)
+
+    @property
+    def leading(self) -> tuple[Objective, ...]:
+        """Those of its parts that come first: not the lower tiers."""
+        return self.parts
+
+    def normalized_by_deviation(self) -> Objective:
+        """The objective for gradient steps: λ's without other normalization divided by their deviation in the query."""
+        return self
 
     @abstractmethod
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundObjective:
@@ -55,6 +86,10 @@ class BoundObjective(ABC):
     def loss(self, scores: NDArray[np.float64]) -> float | None:
         """The cost whose derivative is −λ, summed over queries; None for λ's that are the derivative of none."""
         return None
+
+    def pair_facts(self, data: RankingData) -> list[PairFacts]:
+        """What each label source gives to learn from; empty for objectives that know no pairs."""
+        return []
 
     def start(self) -> float:
         """A constant that scores may start from."""

@@ -29,6 +29,16 @@ class Regression(Objective):
         """Regression is built on no measure."""
         return None
 
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """The label source."""
+        return (self.label,)
+
+    @property
+    def convex(self) -> bool:
+        """A sum of squares."""
+        return True
+
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundRegression:
         """See Objective.bind."""
         return BoundRegression(self, data)

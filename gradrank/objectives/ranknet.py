@@ -47,6 +47,21 @@ class RankNetPairs(Objective):
         """RankNet is built on no measure."""
         return None
 
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """The label source."""
+        return (self.label,)
+
+    @property
+    def convex(self) -> bool:
+        """A sum of log(1 + e^{−σo})."""
+        return True
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Pairs look at differences of scores."""
+        return True
+
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundRankNet:
         """See Objective.bind."""
         return BoundRankNet(self, data, random_state, n_jobs)
@@ -73,23 +88,17 @@ class BoundRankNet(BoundLambda):
         lambdas, rhos = np.zeros(self._n_docs, dtype=np.float32), np.zeros(self._n_docs, dtype=np.float32)
 
         def work(first: int, end: int) -> None:
-            ranknet_block(
-                first, end, self._indptr, scores, self._layout, self._run_end, self._limit, self._active,
-                self._query_weight, self._sigma, lambdas, rhos,
-            )  # fmt: skip
+            ranknet_block(first, end, scores, self._layout, self._sigma, lambdas, rhos)
 
-        for_query_blocks(work, self._indptr, self._threads)
-        return Gradients(lambdas, rhos, int(self.pairs_per_query()[self._active].sum()) if count_pairs else -1)
+        for_query_blocks(work, self._layout.indptr, self._threads)
+        return Gradients(lambdas, rhos, int(self.pairs_per_query()[self.active].sum()) if count_pairs else -1)
 
     def loss(self, scores: NDArray[np.float64]) -> float | None:
         """See BoundObjective.loss."""
-        losses = np.zeros(len(self._indptr) - 1)
+        losses = np.zeros(len(self._layout.indptr) - 1)
 
         def work(first: int, end: int) -> None:
-            ranknet_loss_block(
-                first, end, self._indptr, scores, self._layout, self._run_end, self._limit, self._active,
-                self._query_weight, self._sigma, losses,
-            )  # fmt: skip
+            ranknet_loss_block(first, end, scores, self._layout, self._sigma, losses)
 
-        for_query_blocks(work, self._indptr, self._threads)
+        for_query_blocks(work, self._layout.indptr, self._threads)
         return float(losses.sum())

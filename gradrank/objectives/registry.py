@@ -11,8 +11,8 @@ a bare measure inside is the papers' exact form.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import fields, replace
+from collections.abc import Callable, Collection
+from dataclasses import fields
 from typing import Any
 
 from gradrank.errors import MeasureError, ObjectiveError, UnknownMeasureError
@@ -40,7 +40,7 @@ PLAIN: dict[str, type[Objective]] = {
 }
 """Objectives that are built on no measure, by name; their options are their fields."""
 
-_LAMBDA_OPTIONS = ("cost", "sigma", "mu", "pairs", "truncation", "normalize", "gap", "ties", "construction")
+_LAMBDA_OPTIONS = ("pairs", "truncation", "normalize", "gap", "ties", "construction")
 _WORDS = {"true": True, "false": False, "none": None}
 # The grammar is Python's, where a hyphen subtracts.
 _HYPHENATED = re.compile(r"(construction\s*=\s*)([A-Za-z]+(?:-[A-Za-z]+)+)")
@@ -54,22 +54,6 @@ def recommended(measure: Measure) -> Lambda:
     Lambda(NDCG@10, normalize=log, gap=true)
     """
     return Lambda(measure, normalize="log", gap=True)
-
-
-def normalized_by_deviation(objective: Objective) -> Objective:
-    """The objective for gradient steps: λ's without other normalization are divided by their deviation in the query.
-
-    >>> normalized_by_deviation(parse_objective("Lambda(NDCG)"))
-    Lambda(NDCG, normalize=deviation)
-    """
-    if isinstance(objective, Lambda | Constructed) and objective.normalize == "none":
-        return replace(objective, normalize="deviation")
-    if isinstance(objective, Tiered):
-        return replace(objective, tiers=tuple(normalized_by_deviation(tier) for tier in objective.tiers))  # type: ignore[misc]
-    if isinstance(objective, Scheduled):
-        first, second = normalized_by_deviation(objective.first), normalized_by_deviation(objective.second)
-        return replace(objective, first=first, second=second)
-    return objective
 
 
 def with_construction(objective: str | Objective, construction: str | Construction) -> Objective:
@@ -205,15 +189,18 @@ def _lambda(expression: Expression) -> Objective:
     }
     if "construction" in options:
         return _constructed(measure, options)
+    cost = _cost(options)
     for key in options:
         if key not in _LAMBDA_OPTIONS:
-            raise ObjectiveError(f"Lambda has no option {key!r}; it has {', '.join(_LAMBDA_OPTIONS)}")
-    return Lambda(measure, cost=_cost(options), **options)
+            known = ", ".join(("cost", *_cost_options(), *_LAMBDA_OPTIONS))
+            raise ObjectiveError(f"Lambda has no option {key!r}; it has {known}")
+    return Lambda(measure, cost=cost, **options)
 
 
 def _constructed(measure: Measure, options: dict[str, Any]) -> Objective:
     name = str(options.pop("construction"))
-    cost = _cost(options)
+    own = {item.name for item in fields(type(construction_of(name)))}
+    cost = _cost(options, others=own)
     for key in ("pairs", "truncation", "gap"):
         if key in options:
             raise ObjectiveError(f"Lambda: a construction has pairs of its own and does not take {key}")
@@ -221,13 +208,18 @@ def _constructed(measure: Measure, options: dict[str, Any]) -> Objective:
     return constructed(measure, construction_of(name, **options), cost=cost, **shared)
 
 
-def _cost(options: dict[str, Any]) -> PairCost:
-    """Take the pair cost out of the options of λ's."""
-    cost = options.pop("cost", "ranknet")
-    if cost not in COSTS:
-        raise ObjectiveError(f"Lambda: cost is {cost!r}, expected {' or '.join(COSTS)}")
-    shape = {key: options.pop(key) for key in ("sigma", "mu") if key in options}
-    try:
-        return COSTS[cost](**shape)
-    except TypeError:
-        raise ObjectiveError(f"Lambda: cost {cost} does not take {', '.join(shape)}") from None
+def _cost(options: dict[str, Any], others: Collection[str] = ()) -> PairCost:
+    """Take the pair cost and its options out of those of λ's; ``others`` are options that are not a cost's."""
+    name = options.pop("cost", "ranknet")
+    if name not in COSTS:
+        raise ObjectiveError(f"Lambda: cost is {name!r}, expected {' or '.join(COSTS)}")
+    known = [item.name for item in fields(COSTS[name])]
+    foreign = [key for key in options if key in _cost_options() and key not in (*known, *others)]
+    if foreign:
+        raise ObjectiveError(f"Lambda: cost {name} does not take {', '.join(foreign)}")
+    return COSTS[name](**{key: options.pop(key) for key in known if key in options and key not in others})
+
+
+def _cost_options() -> list[str]:
+    """The options of all pair costs."""
+    return list(dict.fromkeys(item.name for kind in COSTS.values() for item in fields(kind)))

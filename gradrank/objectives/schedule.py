@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
+from gradrank.objectives.pair_facts import PairFacts
 
 SCHEDULES = ("linear", "exponential")
 
@@ -50,6 +51,36 @@ class Scheduled(Objective):
         return self.first.measure
 
     @property
+    def sources(self) -> tuple[str | None, ...]:
+        """The label sources of both."""
+        return tuple(dict.fromkeys(self.first.sources + self.second.sources))
+
+    @property
+    def convex(self) -> bool:
+        """Whether both are."""
+        return self.first.convex and self.second.convex
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Whether both are."""
+        return self.first.shift_invariant and self.second.shift_invariant
+
+    @property
+    def parts(self) -> tuple[Objective, ...]:
+        """The parts of both."""
+        return self.first.parts + self.second.parts
+
+    @property
+    def leading(self) -> tuple[Objective, ...]:
+        """The leading parts of both, each once."""
+        return tuple(dict.fromkeys(self.first.leading + self.second.leading))
+
+    def normalized_by_deviation(self) -> Scheduled:
+        """See Objective.normalized_by_deviation."""
+        first, second = self.first.normalized_by_deviation(), self.second.normalized_by_deviation()
+        return replace(self, first=first, second=second)
+
+    @property
     def has_curvature(self) -> bool:
         """Mixed objectives take gradient steps, as in the paper."""
         return False
@@ -83,6 +114,10 @@ class BoundScheduled(BoundObjective):
         self.objective = objective
         self.first = objective.first.bind(data, random_state=random_state, n_jobs=n_jobs)
         self.second = objective.second.bind(data, random_state=random_state, n_jobs=n_jobs)
+
+    def pair_facts(self, data: RankingData) -> list[PairFacts]:
+        """See BoundObjective.pair_facts."""
+        return self.first.pair_facts(data) + self.second.pair_facts(data)
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
         """See BoundObjective.gradients."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure, Graded
 from gradrank.objectives.lambda_gradient import BoundLambda, Lambda
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
-from gradrank.objectives.schedule import BoundScheduled
+from gradrank.objectives.pair_facts import PairFacts
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,14 +49,37 @@ class Tiered(Objective):
             raise ObjectiveError(f"Tiered: there are {len(self.weights)} weights for {len(self.tiers)} tiers")
         if any(not 0.0 <= weight <= 1.0 for weight in self.weights) or abs(sum(self.weights) - 1.0) > 1e-9:
             raise ObjectiveError(f"Tiered: weights are {list(self.weights)}, expected shares that add up to 1")
-        sources = [source_of(tier) for tier in self.tiers]
-        if len(set(sources)) < len(sources):
+        if len(set(self.sources)) < len(self.tiers):
             raise ObjectiveError("Tiered: two tiers read the same label source, so the lower one has nothing to decide")
 
     @property
     def measure(self) -> AnyMeasure | None:
         """The graded measure of the tiers."""
         return Graded(tuple(tier.target for tier in self.tiers))
+
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """The label source of each tier."""
+        return tuple(tier.target.source for tier in self.tiers)
+
+    @property
+    def parts(self) -> tuple[Lambda, ...]:
+        """The tiers."""
+        return self.tiers
+
+    @property
+    def leading(self) -> tuple[Lambda, ...]:
+        """The first tier."""
+        return self.tiers[:1]
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Tiers look at differences of scores."""
+        return True
+
+    def normalized_by_deviation(self) -> Tiered:
+        """See Objective.normalized_by_deviation."""
+        return replace(self, tiers=tuple(tier.normalized_by_deviation() for tier in self.tiers))
 
     @property
     def has_curvature(self) -> bool:
@@ -86,7 +109,7 @@ class BoundTiered(BoundObjective):
         self.parts = bound_tiers(objective, data, random_state=random_state, n_jobs=n_jobs)
         present = np.zeros((len(objective.tiers), data.n_queries), dtype=bool)
         for number, tier in enumerate(objective.tiers):
-            judged = ~np.isnan(data.label(source_of(tier)))
+            judged = ~np.isnan(data.label(tier.target.source))
             present[number] = np.logical_or.reduceat(judged, data.indptr[:-1])
         weights = np.asarray(objective.weights)[:, None]
         total = (weights * present).sum(axis=0)
@@ -97,6 +120,18 @@ class BoundTiered(BoundObjective):
     def pairs(self) -> list[int]:
         """Number of pairs of each tier that the labels allow."""
         return [int(part.pairs_per_query()[part.active].sum()) for part in self.parts]
+
+    def pair_facts(self, data: RankingData) -> list[PairFacts]:
+        """What each tier's label source gives to learn from.
+
+        >>> from gradrank.measures import CNDCG, NDCG
+        >>> data = RankingData.from_arrays([[0.0]] * 3, {"label": [1, 1, 0], "clicks": [0.1, 0.9, 0.5]}, qid=[1, 1, 1])
+        >>> bound = Tiered((Lambda(NDCG()), Lambda(CNDCG())), (0.8, 0.2)).bind(data)
+        >>> [(fact.source, fact.pairs) for fact in bound.pair_facts(data)]
+        [('label', 2), ('clicks', 1)]
+        """
+        tiers = zip(self.parts, self.objective.weights, strict=True)
+        return [replace(fact, weight=weight) for part, weight in tiers for fact in part.pair_facts(data)]
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
         """See BoundObjective.gradients."""
@@ -115,101 +150,13 @@ def bound_tiers(
     classes = np.zeros(data.n_docs)
     parts = []
     for number, tier in enumerate(objective.tiers):
-        labels = data.label(source_of(tier))
+        labels = data.label(tier.target.source)
         partners = None
         if number > 0 and not objective.zeros:
             partners = np.nan_to_num(labels, nan=0.0) != 0.0
         parts.append(BoundLambda(tier, data, random_state, n_jobs, classes=classes, partners=partners))
         classes = _refined(classes, labels)
     return parts
-
-
-def source_of(tier: Lambda) -> str | None:
-    """The label source that a λ-gradient reads; None = the primary one."""
-    return tier.target.label or tier.target.default_source
-
-
-@dataclass(frozen=True)
-class PairFacts:
-    """What the labels of one source give a λ-gradient to learn from."""
-
-    objective: str
-    source: str
-    weight: float
-    pairs: int
-    """Pairs of documents that the labels order."""
-    queries: int
-    """Queries that have any such pair."""
-    of_queries: int
-    unlabeled_documents: int
-    unlabeled_queries: int
-    """Queries without a single label of this source."""
-
-    def sentence(self) -> str:
-        """The facts as one note.
-
-        >>> PairFacts("Lambda(CNDCG)", "clicks", 0.2, 120, 9, 10, 31, 1).sentence()
-        "Lambda(CNDCG) on label 'clicks': 120 pairs in 9 of 10 queries; 31 documents have no label, 1 query none at all"
-        """
-        known = f"{self.objective} on label {self.source!r}: "
-        if self.pairs == 0:
-            known += "not a single pair to learn from"
-        else:
-            known += f"{_counted(self.pairs, 'pair')} in {self.queries:,} of {_counted(self.of_queries, 'query')}"
-        if self.unlabeled_documents:
-            have = "has" if self.unlabeled_documents == 1 else "have"
-            known += f"; {_counted(self.unlabeled_documents, 'document')} {have} no label"
-            if self.unlabeled_queries:
-                known += f", {_counted(self.unlabeled_queries, 'query')} none at all"
-        return known
-
-
-def pair_facts(bound: BoundObjective, data: RankingData) -> list[PairFacts]:
-    """What each label source gives to learn from, tier by tier; nothing for objectives that know no pairs.
-
-    >>> from gradrank.measures import CNDCG, NDCG
-    >>> data = RankingData.from_arrays([[0.0]] * 3, {"label": [1, 1, 0], "clicks": [0.1, 0.9, 0.5]}, qid=[1, 1, 1])
-    >>> bound = Tiered((Lambda(NDCG()), Lambda(CNDCG())), (0.8, 0.2)).bind(data)
-    >>> [(fact.source, fact.pairs) for fact in pair_facts(bound, data)]
-    [('label', 2), ('clicks', 1)]
-    """
-    if isinstance(bound, BoundScheduled):
-        return pair_facts(bound.first, data) + pair_facts(bound.second, data)
-    if isinstance(bound, BoundTiered):
-        tiers = zip(bound.parts, bound.objective.weights, strict=True)
-        return [_facts_of(part, weight, data) for part, weight in tiers]
-    return [_facts_of(bound, 1.0, data)] if isinstance(bound, BoundLambda) else []
-
-
-def _facts_of(part: BoundLambda, weight: float, data: RankingData) -> PairFacts:
-    source = source_of(part.objective)
-    missing = np.isnan(data.label(source))
-    per_query = np.where(part.active, part.pairs_per_query(), 0)
-    return PairFacts(
-        objective=str(part.objective),
-        source=data.label_names[0] if source is None else source,
-        weight=weight,
-        pairs=int(per_query.sum()),
-        queries=int(np.count_nonzero(per_query)),
-        of_queries=data.n_queries,
-        unlabeled_documents=int(np.count_nonzero(missing)),
-        unlabeled_queries=int(np.count_nonzero(np.logical_and.reduceat(missing, data.indptr[:-1]))),
-    )
-
-
-def _counted(count: int, what: str) -> str:
-    many = "queries" if what == "query" else f"{what}s"
-    return f"{count:,} {what if count == 1 else many}"
-
-
-def add_up(parts: list[Gradients]) -> Gradients:
-    """The sum of several gradients."""
-    first, *others = parts
-    for other in others:
-        first.lambdas[:] += other.lambdas
-        first.rhos[:] += other.rhos
-    counts = [part.effective_pairs for part in parts]
-    return Gradients(first.lambdas, first.rhos, sum(counts) if min(counts) >= 0 else -1)
 
 
 def _refined(classes: NDArray[np.float64], labels: NDArray[np.float32]) -> NDArray[np.float64]:

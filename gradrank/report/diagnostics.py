@@ -11,7 +11,7 @@ import numpy as np
 from gradrank.errors import GradrankError
 from gradrank.evaluation.tables import Column, Table
 from gradrank.models.display.curves import learning_curves
-from gradrank.objectives import Lambda, Objective, PairCost, RankNet, Scheduled, Sigmoid, Tiered, parse_objective
+from gradrank.objectives import Lambda, Objective, PairCost, RankNet, Scheduled, Sigmoid, parse_objective
 from gradrank.report.figures import Section, line_style, new_figure
 
 if TYPE_CHECKING:
@@ -103,11 +103,7 @@ def _objective(training: Mapping[str, Any]) -> Objective | None:
 
 
 def _parts(objective: Objective) -> list[Lambda]:
-    if isinstance(objective, Scheduled):
-        return _parts(objective.first) + _parts(objective.second)
-    if isinstance(objective, Tiered):
-        return list(objective.tiers)
-    return [objective] if isinstance(objective, Lambda) else []
+    return [part for part in objective.parts if isinstance(part, Lambda)]
 
 
 # ---------------------------------------------------------------------- sections

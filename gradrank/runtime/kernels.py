@@ -1,9 +1,13 @@
-"""Numba's ``njit`` with a cache of compiled kernels that several processes can share.
+"""Compiled kernels: Numba's ``njit`` with a cache that several processes share, and kernels with slots for functions.
 
-Numba's own cache has two faults that bite a tool whose commands run side by side: processes that compile at the same
-time can pick the same file for different code (and crash when they load it), and a kernel is not compiled anew when a
-kernel that it calls, in another file, has changed. Here every access is locked, and a kernel's cache belongs to the
-contents of its file and of the files that it takes kernels and constants from.
+Numba's own cache has three faults that bite a tool whose commands run side by side and that is updated now and then:
+processes that compile at the same time can pick the same file for different code (and crash when they load it); a
+kernel is not compiled anew when a kernel that it calls, in another file, has changed; and a cache that names a class
+which is gone cannot be read at all. Here every access is locked, a kernel's cache belongs to the contents of its file
+and of the files that it takes kernels and constants from, and a cache that cannot be read is an empty one.
+
+What this needs of Numba beyond its documentation stands under ``undocumented`` below. Each piece that a version of
+Numba does not have is done without: kernels compile and are cached as Numba does it.
 """
 
 from __future__ import annotations
@@ -12,15 +16,15 @@ import gc
 import hashlib
 import os
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numba
-from numba.core import event
-from numba.core.caching import IndexDataCacheFile
 
 from gradrank.runtime.first_use import compiling
 
@@ -29,6 +33,27 @@ try:
 except ImportError:  # Windows has no such locks; Numba's own behavior remains
     fcntl = None  # type: ignore[assignment]
 
+# ---------------------------------------------------------------------- undocumented
+# Looked at by tests/unit/runtime/test_numba_internals.py, which says what to do if one of them has changed.
+try:
+    from numba.core.caching import IndexDataCacheFile
+except ImportError:
+    IndexDataCacheFile = None
+try:
+    from numba.core import event
+except ImportError:
+    event = None
+try:
+    from numba.core.options import DefaultOptions
+except ImportError:
+    DefaultOptions = None
+
+NO_REFERENCES, NO_C_ENTRY, NO_PYTHON_ENTRY = "_nrt", "no_cfunc_wrapper", "no_cpython_wrapper"
+"""Options of ``njit`` that leave code out: counting references to arrays; the entry points for C and for Python."""
+OPTIONS = frozenset(name for name in (NO_REFERENCES, NO_C_ENTRY, NO_PYTHON_ENTRY) if hasattr(DefaultOptions, name))
+"""Those of them that this version of Numba knows."""
+
+# ---------------------------------------------------------------------- which sources a kernel is made of
 _LOCK_NAME = "gradrank.lock"
 _PACKAGE = Path(__file__).parents[1]
 _IMPORT = re.compile(rb"^from (gradrank[\w.]*) import", re.MULTILINE)
@@ -48,51 +73,77 @@ def _imported(path: Path) -> tuple[Path, ...]:
 
 
 @cache
-def _sources_state(path: Path) -> str:
-    """Changes whenever a source file does that the kernels of ``path`` are made of.
+def _sources_state(*paths: Path) -> str:
+    """Changes whenever a source file does that the kernels of ``paths`` are made of.
 
     Imports are followed through files with kernels only: other files give a kernel no more than constants.
     """
     found: set[Path] = set()
-    waiting = [path]
+    waiting = list(paths)
     while waiting:
         file = waiting.pop()
         if file not in found:
             found.add(file)
-            if file == path or b"njit" in _source(file):
+            if file in paths or b"njit" in _source(file):
                 waiting.extend(_imported(file))
     digest = hashlib.sha256()
+    # Code with checks of every index is not the code without.
+    digest.update(repr(numba.config.BOUNDSCHECK).encode())
     for file in sorted(found):
         digest.update(_source(file))
     return digest.hexdigest()
 
 
-class _SharedCacheFile(IndexDataCacheFile):  # type: ignore[misc]
-    """The files of one kernel's cache, read and written by one process at a time."""
+# ---------------------------------------------------------------------- the cache
+if IndexDataCacheFile is not None:
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        if fcntl is None:
-            yield
-            return
-        os.makedirs(self._cache_path, exist_ok=True)
-        with open(os.path.join(self._cache_path, _LOCK_NAME), "a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield  # closing the file frees the lock
+    class SharedCacheFile(IndexDataCacheFile):  # type: ignore[misc]
+        """The files of one kernel's cache, read and written by one process at a time."""
 
-    def save(self, key: Any, data: Any) -> None:
-        with self._locked():
-            super().save(key, data)
+        @contextmanager
+        def _locked(self) -> Iterator[None]:
+            if fcntl is None:
+                yield
+                return
+            os.makedirs(self._cache_path, exist_ok=True)
+            with open(os.path.join(self._cache_path, _LOCK_NAME), "a") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield  # closing the file frees the lock
 
-    def load(self, key: Any) -> Any:
-        try:
+        def save(self, key: Any, data: Any) -> None:
             with self._locked():
-                return super().load(key)
-        except PermissionError:  # a cache that others wrote and we may only read is not used
-            return None
+                super().save(key, data)
+
+        def load(self, key: Any) -> Any:
+            try:
+                with self._locked():
+                    return super().load(key)
+            except PermissionError:  # a cache that others wrote and we may only read is not used
+                return None
+
+        def _load_index(self) -> Any:
+            # The index names the classes of arguments. Numba reads it before it looks whether it is out of date, and
+            # a class may have been renamed since.
+            try:
+                return super()._load_index()
+            except (AttributeError, ImportError):
+                return {}
 
 
-class _Compiling(event.Listener):  # type: ignore[misc]
+def _share_cache(dispatcher: Any, state: str) -> bool:
+    """Give a kernel the cache that belongs to a state of the sources; False if Numba has become too different."""
+    kept = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if IndexDataCacheFile is None or not isinstance(kept, IndexDataCacheFile):
+        return False
+    if not (hasattr(kept, "_index_name") and hasattr(kept, "_cache_path")):
+        return False
+    base = kept._index_name.removesuffix(".nbi")
+    dispatcher._cache._cache_file = SharedCacheFile(kept._cache_path, base, state)
+    return True
+
+
+# ---------------------------------------------------------------------- while Numba compiles
+class _Compiling:
     """Says that kernels are compiled, and switches the search for garbage off meanwhile.
 
     Compiling makes many objects that live long: looking for garbage among them took a tenth of the time. Numba holds
@@ -104,6 +155,7 @@ class _Compiling(event.Listener):  # type: ignore[misc]
         self._was_enabled = False
 
     def on_start(self, event: Any) -> None:
+        """A kernel begins to be compiled."""
         if self._depth == 0:
             compiling()
             self._was_enabled = gc.isenabled()
@@ -111,14 +163,21 @@ class _Compiling(event.Listener):  # type: ignore[misc]
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
+        """A kernel has been compiled, or has failed to."""
         self._depth -= 1
         if self._depth == 0 and self._was_enabled:
             gc.enable()
 
 
-event.register("numba:compile", _Compiling())
+if event is not None:
+
+    class _CompilingListener(_Compiling, event.Listener):  # type: ignore[misc]
+        """As Numba wants it."""
+
+    event.register("numba:compile", _CompilingListener())
 
 
+# ---------------------------------------------------------------------- decorators
 def njit(*, inner: bool = False, plain: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """``numba.njit`` with keyword options; with ``cache=True`` the cache can be shared by processes.
 
@@ -133,15 +192,100 @@ def njit(*, inner: bool = False, plain: bool = False, **options: Any) -> Callabl
     """
 
     def compile_later(function: Callable[..., Any]) -> Any:
-        if plain:
-            options["_nrt"] = False  # no code that counts references to arrays
-        # Nobody calls kernels from C: without entry points for that they compile sooner.
-        dispatcher = numba.njit(no_cfunc_wrapper=True, no_cpython_wrapper=inner, **options)(function)
-        kept = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-        if isinstance(kept, IndexDataCacheFile):
-            base = kept._index_name.removesuffix(".nbi")
-            stamp = _sources_state(Path(function.__code__.co_filename))
-            dispatcher._cache._cache_file = _SharedCacheFile(kept._cache_path, base, stamp)
-        return dispatcher
+        return _jitted(function, (_file(function),), inner=inner, plain=plain, **options)
 
     return compile_later
+
+
+def _jitted(
+    function: Any, sources: tuple[Path, ...], *, inner: bool = False, plain: bool = False, **options: Any
+) -> Any:
+    """A function as a kernel whose code comes from some source files."""
+    # Nobody calls kernels from C: without entry points for that they compile sooner.
+    wanted = {NO_C_ENTRY: True, NO_PYTHON_ENTRY: inner, **({NO_REFERENCES: False} if plain else {})}
+    options |= {name: value for name, value in wanted.items() if name in OPTIONS}
+    if not options.get("cache"):
+        return numba.njit(**options)(function)
+    state = _sources_state(*sources)
+    dispatcher = numba.njit(**options)(function)
+    if not numba.config.DISABLE_JIT and not _share_cache(dispatcher, state):
+        # Numba names the files of its cache after the function, and looks at the date of the function's own file only.
+        function.__qualname__ += f"-{state[:16]}"
+        dispatcher = numba.njit(**options)(function)
+    return dispatcher
+
+
+def _file(function: Any) -> Path:
+    return Path(getattr(function, "py_func", function).__code__.co_filename)
+
+
+class Template:
+    """A kernel with slots: it calls functions by the names of others, which stand for them until it is filled.
+
+    Numba can hand a kernel to another as an argument, but then does not serve it from its cache. A filled template is
+    a kernel of its own instead, compiled for these functions alone, with a cache of its own: the functions stand in
+    its code as if they had been written there, and may be inlined. Made by :func:`template`.
+    """
+
+    def __init__(self, function: Any, slots: tuple[Callable[..., Any], ...], options: dict[str, Any]) -> None:
+        self._function = function
+        self._slots = tuple(slot.__name__ for slot in slots)
+        self._options = options
+        self._filled: dict[tuple[Any, ...], Any] = {}
+        self._lock = threading.Lock()
+        self.__doc__ = function.__doc__
+        missing = [name for name in self._slots if name not in function.__code__.co_names]
+        if missing:
+            raise TypeError(f"{function.__qualname__} does not call {', '.join(missing)}")
+
+    def using(self, **functions: Callable[..., Any]) -> Any:
+        """The kernel with its slots filled; the same functions give the same kernel."""
+        if set(functions) != set(self._slots):
+            raise TypeError(f"{self._function.__qualname__} has the slots {', '.join(self._slots)}; got {functions}")
+        key = tuple(functions[name] for name in self._slots)
+        with self._lock:
+            if key not in self._filled:
+                self._filled[key] = self._fill(key)
+            return self._filled[key]
+
+    def _fill(self, functions: tuple[Any, ...]) -> Any:
+        original = self._function
+        names = [getattr(function, "py_func", function).__qualname__ for function in functions]
+        filled = FunctionType(
+            original.__code__,
+            {**original.__globals__, **dict(zip(self._slots, functions, strict=True))},
+            original.__name__,
+            original.__defaults__,
+        )
+        filled.__doc__, filled.__module__ = original.__doc__, original.__module__
+        # The name is what Numba names the files of the cache after.
+        modules = "\n".join(str(function.__module__) for function in functions)
+        digest = hashlib.sha256(modules.encode()).hexdigest()[:8]
+        filled.__qualname__ = ".".join([original.__qualname__, *names, digest])
+        sources = tuple(dict.fromkeys(_file(function) for function in (original, *functions)))
+        options = dict(self._options)
+        if not all(source.exists() for source in sources):
+            options["cache"] = False  # typed into an interpreter: nobody could tell when it has changed
+        return _jitted(filled, sources, **options)
+
+
+def template(*slots: Callable[..., Any], **options: Any) -> Callable[[Callable[..., Any]], Template]:
+    """A kernel that calls some functions, its slots, whose places others take when it is used; options as for njit.
+
+    >>> def change(x):
+    ...     '''Stands for what is done to a number.'''
+    ...     raise NotImplementedError
+    >>> @template(change, nogil=True)
+    ... def twice(x):
+    ...     return change(change(x))
+    >>> @njit()
+    ... def square(x):
+    ...     return x * x
+    >>> twice.using(change=square)(3)
+    81
+    """
+
+    def make(function: Callable[..., Any]) -> Template:
+        return Template(function, slots, options)
+
+    return make

@@ -19,7 +19,7 @@ from gradrank.evaluation.sensitivity import warn_about_few_queries
 from gradrank.evaluation.significance import t_test
 from gradrank.learners.algorithms import algorithm
 from gradrank.learners.base.loop import Callback, Step
-from gradrank.measures import AnyMeasure, BoundMeasure, Graded, bind_measures, bound_values, mean_value
+from gradrank.measures import AnyMeasure, BoundMeasure, bind_measures, bound_values, mean_value
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.merge import merged
 from gradrank.models.weighted_sum import WeightedSum
@@ -178,7 +178,7 @@ def auto(
         raise DataError(f"most is {most!r}, expected a whole number of 1 or more")
     began = time.perf_counter()
     deadline = _Deadline(began + budget)
-    bound = bind_measures(measure.parts if isinstance(measure, Graded) else [measure], valid, n_jobs=n_jobs)
+    bound = bind_measures(measure.parts, valid, n_jobs=n_jobs)
     members = portfolio(measure, random_state, nets=find_spec("torch") is not None)
     trained = _Trained()
     for member in _affordable(members, trained.rows, most, deadline):

@@ -12,7 +12,7 @@ import numpy as np
 from gradrank.errors import DataError
 from gradrank.evaluation.compare import ComparisonRow, TestName, compare
 from gradrank.evaluation.evaluate import Evaluation
-from gradrank.measures import Graded, Measure
+from gradrank.measures import Graded, Measure, single_measures
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def choose(
     'clicked'
     """
     wanted = evaluation.measures if measures is None else measures
-    tiers = tuple(wanted.parts if isinstance(wanted, Graded) else wanted)
+    tiers = single_measures(wanted)
     missing = [str(measure) for measure in tiers if measure not in evaluation.measures]
     if not tiers or missing:
         raise DataError(f"the evaluation lacks the measure {missing[0]}" if missing else "there is no measure")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from gradrank.measures import NDCG, AnyMeasure, Graded, Measure
+from gradrank.measures import NDCG, AnyMeasure, Measure
 from gradrank.objectives import Regression
 
 # Trees that see only part of the features differ more from each other, and the sum gains by their differences.
@@ -86,5 +86,5 @@ def portfolio(measure: AnyMeasure, random_state: int = 0, *, nets: bool = True) 
 
 def _target(measure: AnyMeasure) -> Measure:
     """What λ's follow: the measure, its first part if it is graded, NDCG@10 if it has no fast swap deltas."""
-    first = measure.parts[0] if isinstance(measure, Graded) else measure
+    first = measure.parts[0]
     return first if first.swap is not None else NDCG(10)

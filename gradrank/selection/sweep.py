@@ -18,7 +18,7 @@ from gradrank.evaluation.sensitivity import warn_about_few_queries
 from gradrank.evaluation.tables import Column, Table
 from gradrank.learners.base.checkpoint import fingerprint
 from gradrank.learners.base.estimator import RankingEstimator
-from gradrank.measures import Graded, Measure
+from gradrank.measures import Graded, Measure, single_measures
 from gradrank.models.ranker import Ranker, plain
 from gradrank.models.registry import load_ranker
 from gradrank.objectives import Objective, Tiered, parse_objective
@@ -172,9 +172,7 @@ def sweep(
     objective = graded_objective(learner)
     grid = checked_weights(weights)
     folder = None if folder is None else _made_folder(Path(folder))
-    decisive = learner._measure() if measures is None else measures
-    parts = tuple(decisive.parts if isinstance(decisive, Graded) else (decisive,) if isinstance(decisive, Measure)
-                  else decisive)  # fmt: skip
+    parts = single_measures(learner._measure() if measures is None else measures)
     rankers: dict[str, Ranker] = {}
     for weight in grid:
         name = f"w={weight:.10g}"

@@ -64,6 +64,21 @@ def test_name_round_trip(name: str) -> None:
     assert hash(parse_measure(str(m))) == hash(m)
     assert measure(name.lower()) == m
     assert measure(name.replace("(", " ( ").replace("=", " = ").replace("@", " @ ")) == m
+    assert measure(name.replace(m.name, m.name.lower(), 1)) == m
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_single_measure_is_its_only_part(name: str) -> None:
+    m = measure(name)
+    assert m.parts == (m,)
+    assert m.sources == (m.source,)
+    assert m.best([[0.1], [0.3], [float("nan")], [0.3]]) == 1
+
+
+def test_a_graded_measure_has_the_sources_of_its_parts() -> None:
+    both = parse_measure("Graded(NDCG@3, CNDCG@3, MAP(label=clicks), tolerance=0.01)")
+    assert both.sources == (None, "clicks")
+    assert both.best([[0.5, 0.1, 0.0], [0.495, 0.3, 0.0], [0.4, 0.9, 1.0]]) == 1
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gradrank.data import RankingData
+from gradrank.errors import GradrankError
 from gradrank.objectives import CONSTRUCTIONS, parse_objective
 from gradrank.objectives.registry import PLAIN
 
@@ -19,7 +22,7 @@ NAMES = [
     "Scheduled(NDCG, Lambda(MAP, cost=sigmoid), schedule=linear, w0=0.5, eta=0.01)",
     *(f"Lambda({measure}, construction={name})" for name in CONSTRUCTIONS for measure in ("NDCG", "MAP", "MRR")),
 ]
-# Those that look at single documents: their λ's need not add up to 0.
+# Those whose λ's are not forces between documents: they need not add up to 0.
 ALONE = ("Regression", "discrete-bounded")
 CLICKS = "clicks"
 
@@ -45,16 +48,64 @@ def test_names_read_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not any(word in name for word in ALONE)])
-def test_forces_add_up_to_nothing_and_ignore_shifts(name: str) -> None:
+def test_forces_add_up_to_nothing(name: str) -> None:
     data, scores = made_up(name)
-    bound = parse_objective(name).bind(data)
-    lambdas = bound.gradients(scores).lambdas.astype(float)
+    lambdas = parse_objective(name).bind(data).gradients(scores).lambdas.astype(float)
     assert lambdas.any()
     for start, end in zip(data.indptr[:-1], data.indptr[1:], strict=True):
         assert abs(lambdas[start:end].sum()) <= 1e-5 * max(1.0, np.abs(lambdas[start:end]).max())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_shifted_scores_matter_where_it_is_declared(name: str) -> None:
+    data, scores = made_up(name)
+    objective = parse_objective(name)
+    bound = objective.bind(data)
+    lambdas = bound.gradients(scores).lambdas
     # A shift of all scores of a query by a power of two rounds little.
     shifted = bound.gradients(scores + np.repeat(2.0 ** (np.arange(data.n_queries) % 5), data.sizes)).lambdas
-    np.testing.assert_allclose(shifted, lambdas, rtol=1e-4, atol=1e-5)
+    assert np.allclose(shifted, lambdas, rtol=1e-4, atol=1e-5) == objective.shift_invariant
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_convex_loss_lies_below_its_chords(name: str) -> None:
+    data, one = made_up(name)
+    objective = parse_objective(name)
+    bound = objective.bind(data)
+    if not objective.convex:
+        assert bound.loss(one) is None  # λ's of a measure are the derivative of no loss
+        return
+    for random_state in range(5):
+        two = np.random.default_rng(random_state).normal(size=data.n_docs) * 5.0
+        middle, ends = bound.loss((one + two) / 2), (bound.loss(one), bound.loss(two))
+        assert middle is not None
+        assert middle < sum(value or 0.0 for value in ends) / 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_are_not_composed(name: str) -> None:
+    objective = parse_objective(name)
+    composed = name.startswith(("Tiered", "Scheduled"))
+    assert objective.parts == (objective,) or composed
+    assert len(objective.parts) == (2 if composed else 1)
+    assert all(part.parts == (part,) for part in objective.parts)
+    assert set(objective.leading) <= set(objective.parts)
+    assert objective.leading[0] == objective.parts[0]
+    assert set(objective.sources) == {source for part in objective.parts for source in part.sources}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_declared_sources_are_what_is_read(name: str) -> None:
+    data, scores = made_up(name)
+    objective = parse_objective(name)
+    wanted = {source or "label" for source in objective.sources}
+    only = replace(data, labels={source: data.label(source) for source in sorted(wanted, reverse=True)})
+    np.testing.assert_array_equal(
+        objective.bind(only).gradients(scores).lambdas, objective.bind(data).gradients(scores).lambdas
+    )
+    if "clicks" in wanted:
+        with pytest.raises(GradrankError, match="clicks"):
+            objective.bind(replace(data, labels={"label": data.label()}))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -149,13 +149,11 @@ def _judged(
 ) -> tuple[Evaluation, Comparison | None]:
     """The best single ranker and the combination on one data set."""
     from gradrank.evaluation import compare, evaluate
-    from gradrank.measures import Graded
 
     single = result.best_single
     rankers = {result.rows[single].member.name: result.rankers[single], "combined": result.ranker}
     scores = {name: ranker.predict(data, n_jobs=n_jobs) for name, ranker in rankers.items()}
-    measures = list(measure.parts) if isinstance(measure, Graded) else [measure]
-    evaluation = evaluate(data, scores, measures, n_jobs=n_jobs)
+    evaluation = evaluate(data, scores, measure.parts, n_jobs=n_jobs)
     return evaluation, compare(evaluation)
 
 

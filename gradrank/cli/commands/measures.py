@@ -64,14 +64,20 @@ def _conventions() -> Table:
 def _one(text: str) -> dict[str, Table]:
     from gradrank.errors import MeasureError
     from gradrank.evaluation.tables import Column, Table
-    from gradrank.measures import CONVENTIONS, Graded, parse_measure
+    from gradrank.measures import CONVENTIONS, parse_measure
 
     measure = parse_measure(text)
-    if isinstance(measure, Graded):
+    if len(measure.parts) > 1:
         raise MeasureError(f"{measure} is its parts; ask for one of {', '.join(map(str, measure.parts))}")
+    measure = measure.parts[0]
     tools = [item.name for item in CONVENTIONS.values() if item.defines(measure.name)]
     rows = tuple(
-        (key, spec.expected, spec.doc, *(_value(CONVENTIONS[tool].value(measure.name, key)) for tool in tools))
+        (
+            key,
+            spec.expected,
+            spec.doc,
+            *(_value(CONVENTIONS[tool].value(measure.name, key, spec.default)) for tool in tools),
+        )
         for key, spec in measure.parameters().items()
     )
     columns = tuple(map(Column, ("parameter", "values", "meaning", *tools)))

@@ -204,15 +204,13 @@ def _steps(text: str) -> tuple[float, ...]:
 
 
 def _measure(ranker: Ranker, name: str | None) -> Measure:
-    from gradrank.measures import Graded, parse_measure
+    from gradrank.measures import parse_measure
 
     chosen = parse_measure(str(ranker.training.get("measure") or _DEFAULT_MEASURE) if name is None else name)
-    if isinstance(chosen, Graded):
-        if name is not None:
-            raise DataError(f"--measure is {name}, expected a single measure")
-        # The first part of a graded measure is what the model was chosen by; the others only settle ties.
-        return chosen.parts[0]
-    return chosen
+    if name is not None and len(chosen.parts) > 1:
+        raise DataError(f"--measure is {name}, expected a single measure")
+    # The first part of a graded measure is what the model was chosen by; the others only settle ties.
+    return chosen.parts[0]
 
 
 class _Progress:

@@ -177,11 +177,9 @@ class _Fit:
 
 
 def _check_sources(tiers: Sequence[Lambda], data: RankingData, path: Path) -> None:
-    from gradrank.objectives.tiers import source_of
-
     try:
         for tier in tiers:
-            data.label(source_of(tier))
+            data.label(tier.target.source)
     except DataError as error:
         raise DataError(f"{error} (--label NAME=FILE adds one)", path=path) from None
 

@@ -22,7 +22,7 @@ from gradrank.learners.base.common_parameters import CommonParameters
 from gradrank.learners.base.loop import Callback, Record
 from gradrank.learners.base.parameters import check_parameters, fitted
 from gradrank.learners.base.progress import Progress
-from gradrank.measures import NDCG, AnyMeasure, Graded, Measure, as_measure
+from gradrank.measures import NDCG, AnyMeasure, as_measure
 from gradrank.models.features import feature_matrix
 from gradrank.models.ranker import Ranker
 from gradrank.objectives import Objective
@@ -78,10 +78,7 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
     def _label_source(self) -> str | None:
         """The label source that training reads; None = the primary one."""
         objective = self._objective()
-        target = None if objective is None else objective.measure
-        if isinstance(target, Measure):
-            return target.label or target.default_source
-        return getattr(objective, "label", None)
+        return None if objective is None else objective.sources[0]
 
     def _check(self) -> None:
         """Raise TrainingError for parameters that do not go together; each alone is in range."""
@@ -176,8 +173,7 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "ranker_")
         data = as_ranking_data(X, y, qid, sample_weight=sample_weight)
         measure = self._score_measure()
-        part: Measure = measure.parts[0] if isinstance(measure, Graded) else measure
-        values = part.values(self.predict(data), data, n_jobs=self.n_jobs)
+        values = measure.parts[0].values(self.predict(data), data, n_jobs=self.n_jobs)
         there = ~np.isnan(values)
         if not there.any():
             return float("nan")
@@ -214,9 +210,7 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ what would else pass in silence
     def _warn_before(self, train: RankingData, valid: Mapping[str, RankingData]) -> None:
-        measure = self._measure()
-        part: Measure = measure.parts[0] if isinstance(measure, Graded) else measure
-        exponential = getattr(part, "gain", None) == "exp"
+        exponential = getattr(self._measure().parts[0], "gain", None) == "exp"
         for doubt in training_doubts(train, valid, self._label_source(), exponential=exponential):
             _warn(doubt, DoubtfulDataWarning)
         if not valid and getattr(self, "early_stopping_rounds", None) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradrank.measures import AnyMeasure, Graded
+from gradrank.measures import AnyMeasure
 
 
 def label_of(given: str | None, measure: AnyMeasure) -> str | None:
@@ -14,5 +14,4 @@ def label_of(given: str | None, measure: AnyMeasure) -> str | None:
     """
     if given is not None:
         return given
-    part = measure.parts[0] if isinstance(measure, Graded) else measure
-    return part.label or part.default_source
+    return measure.sources[0]

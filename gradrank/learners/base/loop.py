@@ -19,7 +19,7 @@ from gradrank.learners.base.monitor import Curves, Monitor
 
 if TYPE_CHECKING:
     from gradrank.models.trees.tree import Tree
-    from gradrank.objectives.tiers import PairFacts
+    from gradrank.objectives.pair_facts import PairFacts
 
 Vector = NDArray[np.float64]
 

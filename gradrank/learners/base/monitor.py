@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
 from gradrank.learners.base.crew import ALONE, Crew
-from gradrank.measures import AnyMeasure, Graded, Measure, bind_measures, bound_values
+from gradrank.measures import AnyMeasure, bind_measures, bound_values, single_measures
 
 TRAINING = ""
 """Key of the training scores; no data set that a user names has it."""
@@ -45,10 +45,7 @@ class Monitor:
         n_jobs: int | None = None,
         crew: Crew = ALONE,
     ) -> None:
-        single: list[Measure] = []
-        for measure in measures:
-            single.extend(measure.parts if isinstance(measure, Graded) else [measure])
-        unique = list(dict.fromkeys(single))
+        unique = single_measures(measures)
         self._names = [str(measure) for measure in unique]
         self._bound = {name: bind_measures(unique, data, n_jobs=n_jobs) for name, data in sets.items()}
         self._first = first
@@ -92,13 +89,10 @@ class Monitor:
             return 0
         assert self._first is not None
         assert self._decider is not None
-        parts = self._decider.parts if isinstance(self._decider, Graded) else (self._decider,)
-        columns = np.array([curves[self._first][str(part)][since:] for part in parts])
+        columns = np.array([curves[self._first][str(part)][since:] for part in self._decider.parts])
         if np.isnan(columns).all():
             raise TrainingError(f"{self._decider} has no value on the validation data: no query is judged")
-        if isinstance(self._decider, Graded):
-            return self._decider.best(columns.T) + 1
-        return int(np.nanargmax(columns[0])) + 1
+        return self._decider.best(columns.T) + 1
 
 
 def watched_sets(train: RankingData, valid: Mapping[str, RankingData], train_measure: bool) -> dict[str, RankingData]:

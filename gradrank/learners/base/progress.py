@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from gradrank.learners.base.loop import Step
-    from gradrank.objectives.tiers import PairFacts
+    from gradrank.objectives.pair_facts import PairFacts
 
 _LINES = 10
 

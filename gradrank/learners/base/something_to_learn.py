@@ -9,9 +9,8 @@ import numpy as np
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
 from gradrank.learners.base.loop import Callback
-from gradrank.measures import Measure
 from gradrank.objectives import BoundObjective, Objective
-from gradrank.objectives.tiers import PairFacts, pair_facts
+from gradrank.objectives.pair_facts import PairFacts
 
 
 def check_orderable(train: RankingData, source: str | None) -> None:
@@ -37,15 +36,16 @@ def check_varied(train: RankingData, source: str | None) -> None:
 def check_labels(train: RankingData, objective: Objective) -> None:
     """The labels that an objective reads have something to teach; graded measures tell of their pairs."""
     measure = objective.measure
-    if isinstance(measure, Measure):
-        check_orderable(train, measure.label or measure.default_source)
+    # The pairs of several sources are looked at together.
+    if measure is not None and len(measure.sources) == 1:
+        check_orderable(train, measure.sources[0])
     elif measure is None:
         check_varied(train, getattr(objective, "label", None))
 
 
 def announced_pairs(bound: BoundObjective, train: RankingData, callbacks: Sequence[Callback]) -> tuple[PairFacts, ...]:
     """The pairs of each label source, told to the callbacks that ask for them; none at all is an error."""
-    pairs = tuple(pair_facts(bound, train))
+    pairs = tuple(bound.pair_facts(train))
     if pairs and not any(fact.pairs for fact in pairs if fact.weight > 0):
         raise TrainingError(
             f"there is nothing to order in the training data: {pairs[0].sentence()}"

@@ -63,7 +63,7 @@ class AdaRank(FeatureBoosting):
 
     def _label_source(self) -> str | None:
         measure = self._boosted()
-        return measure.label or measure.default_source
+        return measure.source
 
     def _chosen(self) -> dict[str, Any]:
         return {**super()._chosen(), "boosts": str(self._boosted())}

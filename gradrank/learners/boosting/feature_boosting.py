@@ -24,7 +24,7 @@ from gradrank.learners.base.training_facts import training_facts
 from gradrank.learners.boosting.pair_weights import FactoredPairs
 from gradrank.learners.boosting.parameters import BoostingParameters
 from gradrank.learners.boosting.weak_rankers import Quality, ScaledFeatures, Thresholds, WeakRanker, WeakRankers
-from gradrank.measures import AnyMeasure, Graded, Measure, as_measure
+from gradrank.measures import AnyMeasure, Measure, as_measure
 from gradrank.models.linear import LinearRanker
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.ensemble import TreeEnsemble
@@ -57,7 +57,7 @@ class Lists:
     ) -> Lists:
         """Lists of the documents; a query counts if its labels differ."""
         bound = measure.bind(documents, n_jobs=n_jobs)
-        labels = documents.label(measure.label or measure.default_source)
+        labels = documents.label(measure.source)
         starts = documents.indptr[:-1]
         differ = np.fmax.reduceat(labels, starts) > np.fmin.reduceat(labels, starts)
         weight = np.ones(documents.n_queries) if documents.weight is None else documents.weight
@@ -215,6 +215,6 @@ def weak_rankers(kind: str, train: RankingData, lists: Lists | None, bins: int, 
 def single_measure(name: str, given: str | AnyMeasure) -> Measure:
     """One measure, not a graded one."""
     measure = as_measure(given)
-    if isinstance(measure, Graded):
+    if len(measure.parts) > 1:
         raise TrainingError(f"{name} is {measure}, expected a single measure")
-    return measure
+    return measure.parts[0]

@@ -93,7 +93,7 @@ class Quality:
         if not above_chance:
             return cls(bound, np.zeros(n_queries), np.ones(n_queries))
         measure, data = bound.measure, bound.data
-        labels = np.nan_to_num(data.label(measure.label or measure.default_source), nan=-np.inf)
+        labels = np.nan_to_num(data.label(measure.source), nan=-np.inf)
         zero = np.nan_to_num(bound.values(np.zeros(data.n_docs)))
         span = np.nan_to_num(bound.values(labels.astype(np.float64))) - zero
         return cls(bound, zero, np.where(span > 0.0, span, 1.0))

@@ -20,7 +20,7 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.data.topk import top_k_truth
 from gradrank.errors import TrainingError
 from gradrank.learners.base.loop import Callback, Step
-from gradrank.measures import AnyMeasure, Graded, KappaNDCG, Measure, as_measure
+from gradrank.measures import AnyMeasure, KappaNDCG, Measure, as_measure
 
 BETA_GRID = tuple(round(0.05 * step, 2) for step in range(21))
 """Values of β that ``beta="auto"`` tries on the validation data."""
@@ -42,7 +42,7 @@ def focused_score_measure(given: str | AnyMeasure | None, label: str | None) -> 
 
 def first_part(measure: AnyMeasure) -> Measure:
     """The measure, or the first part of a graded one."""
-    return measure.parts[0] if isinstance(measure, Graded) else measure
+    return measure.parts[0]
 
 
 def focused_truth(train: RankingData, k: int, random_state: int, source: str | None) -> NDArray[np.float32]:

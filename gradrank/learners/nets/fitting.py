@@ -30,23 +30,10 @@ from gradrank.learners.nets.training import Batches, NetState, NetTrainer, witho
 from gradrank.models.nets.module import ModuleRanker
 from gradrank.models.nets.scaling import Scaling
 from gradrank.models.ranker import Ranker
-from gradrank.objectives import (
-    Constructed,
-    Focused,
-    Lambda,
-    ListMLE,
-    ListNet,
-    Objective,
-    RankNetPairs,
-    Scheduled,
-    Tiered,
-)
+from gradrank.objectives import Objective
 
 if TYPE_CHECKING:
     from gradrank.learners.nets.learner import NetLearner
-
-# Objectives that look at differences of scores only.
-_BLIND_TO_CONSTANTS = (Lambda, Constructed, Tiered, RankNetPairs, ListNet, ListMLE, Focused)
 
 
 def fit_net(
@@ -95,10 +82,7 @@ def fit_net(
 
 def _constant(objective: Objective, train: RankingData) -> float | None:
     """What scores may start from; None if the objective does not see a constant."""
-    parts = (objective.first, objective.second) if isinstance(objective, Scheduled) else (objective,)
-    if all(isinstance(part, _BLIND_TO_CONSTANTS) for part in parts):
-        return None
-    return objective.bind(train).start()
+    return None if objective.shift_invariant else objective.bind(train).start()
 
 
 def _net(

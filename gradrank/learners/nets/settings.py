@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from gradrank.errors import TrainingError
 from gradrank.learners.nets.parameters import NetParameters
-from gradrank.objectives import Focused, ListMLE, ListNet, Objective, RankNetPairs, Regression, Scheduled
+from gradrank.objectives import Objective
 
 # Chosen among 0.001…0.03 with batches of 8…128 queries on MQ2007 and on artificial data; see the guide on nets.
 DEFAULT_RATE = 0.01
@@ -19,7 +19,6 @@ DEFAULT_WEIGHT_DECAY = 0.1
 # Factor of the rate after an epoch whose loss did not fall, and the share of the first rate below which it is over:
 # on MQ2007 the measure on the validation data does not change in its last digit then.
 SETTLING, SETTLED = 0.5, 2.0**-15
-_CONVEX = (RankNetPairs, ListNet, ListMLE, Focused, Regression)
 
 DONMEZ_RATES = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 DONMEZ_EPOCHS, DONMEZ_RESTART = 700, 50
@@ -84,20 +83,8 @@ def net_settings(learner: NetParameters, objective: Objective) -> NetSettings:
         random_state=learner.random_state,
         n_jobs=learner.n_jobs,
         train_measure=learner.train_measure or donmez,
-        one_minimum=linear and restart is None and is_convex(objective),
+        one_minimum=linear and restart is None and objective.convex,
     )
-
-
-def is_convex(objective: Objective) -> bool:
-    """Whether an objective's loss is a convex function of the scores; then it is one of a linear net's weights, too.
-
-    >>> from gradrank.objectives import parse_objective
-    >>> is_convex(parse_objective("ListNet")), is_convex(parse_objective("NDCG@10"))
-    (True, False)
-    """
-    if isinstance(objective, Scheduled):
-        return is_convex(objective.first) and is_convex(objective.second)
-    return isinstance(objective, _CONVEX)
 
 
 def hidden_layers(hidden: int | str | Sequence[int]) -> tuple[int, ...]:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
 from gradrank.learners.trees.gradient_shares import GradientShares, Levels, graded_parts
-from gradrank.measures import AnyMeasure, Graded, bind_measures, bound_values, mean_value
+from gradrank.measures import AnyMeasure, bind_measures, bound_values, mean_value, single_measures
 from gradrank.objectives import Objective, Tiered
 from gradrank.objectives.lambda_gradient import BoundLambda
-from gradrank.objectives.tiers import bound_tiers, source_of
+from gradrank.objectives.tiers import bound_tiers
 from gradrank.ranking import order_within_queries, rank_from
 
 Curve = list[float]
@@ -71,8 +71,7 @@ class Recorder:
         )
         self._place = np.arange(sample.n_docs) - np.repeat(sample.indptr[:-1], sample.sizes)
         # The sample is too small for threads to be worth their while.
-        single = [part for m in measures for part in (m.parts if isinstance(m, Graded) else (m,))]
-        self._measures = bind_measures(list(dict.fromkeys(single)), sample, n_jobs=1)
+        self._measures = bind_measures(single_measures(measures), sample, n_jobs=1)
         graded = graded_parts(objective)
         self._levels = Levels.of(sample.label(_source(objective)), settings.high)
         self._shares = {str(part): GradientShares(part, sample, self._levels) for part in graded}
@@ -155,8 +154,7 @@ def sampled_queries(train: RankingData, count: int, random_state: int) -> tuple[
 
 
 def _source(objective: Objective) -> str | None:
-    parts = graded_parts(objective)
-    return source_of(parts[0]) if parts else getattr(objective, "label", None)
+    return objective.sources[0]
 
 
 # ---------------------------------------------------------------------- figure 4
@@ -193,7 +191,7 @@ class Agreement:
             "tied pairs": parts[number],
             "all pairs": BoundLambda(objective.tiers[number], data, n_jobs=1),
         }
-        labels = [data.label(source_of(objective.tiers[tier])) for tier in (0, number)]
+        labels = [data.label(objective.sources[tier]) for tier in (0, number)]
         self._judged = ~np.isnan(labels[0]) & ~np.isnan(labels[1])
 
     def at(self, scores: NDArray[np.float64]) -> dict[str, dict[str, float]]:

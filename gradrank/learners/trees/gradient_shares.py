@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.objectives import Lambda, Objective, Scheduled, Tiered
+from gradrank.objectives import Lambda, Objective
 from gradrank.objectives.lambda_gradient import BoundLambda
 
 _MOST_LEVELS = 10
@@ -62,11 +62,7 @@ class Levels:
 
 def graded_parts(objective: Objective) -> list[Lambda]:
     """The λ-gradients on the grades: an objective's own, its first tier's, both of a schedule."""
-    if isinstance(objective, Scheduled):
-        return list(dict.fromkeys(graded_parts(objective.first) + graded_parts(objective.second)))
-    if isinstance(objective, Tiered):
-        return [objective.tiers[0]]
-    return [objective] if isinstance(objective, Lambda) else []
+    return [part for part in objective.leading if isinstance(part, Lambda)]
 
 
 class GradientShares:

@@ -28,7 +28,7 @@ from gradrank.models.ranker import Ranker
 from gradrank.models.registry import load_ranker, under_names_of
 from gradrank.models.trees.ensemble import TreeEnsemble
 from gradrank.models.weighted_sum import WeightedSum
-from gradrank.objectives import Lambda, Objective, normalized_by_deviation, parse_objective
+from gradrank.objectives import Lambda, Objective, parse_objective
 
 # Parameters that may differ when a checkpoint is continued; the base is told apart by its scores.
 _NOT_OF_THE_RUN = (
@@ -70,7 +70,7 @@ class LambdaMART(TreeParameters, RankingEstimator):
             bare = isinstance(given, str) and not given.strip().lower().startswith("lambda")
             if bare and isinstance(objective, Lambda):
                 objective = Lambda(objective.target)  # the recommended λ's are meant for Newton steps
-            objective = normalized_by_deviation(objective)
+            objective = objective.normalized_by_deviation()
         return objective
 
     def _measure(self) -> AnyMeasure:

@@ -7,66 +7,44 @@ may carry all the weight.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from gradrank.measures.average_precision import ap_prepare, ap_row
-from gradrank.measures.base import STATE_ROWS
-from gradrank.measures.bpref import bpref_prepare, bpref_row
-from gradrank.measures.err import err_prepare, err_row
-from gradrank.measures.kendall import kendall_prepare, kendall_row
-from gradrank.measures.position import position_prepare, position_row
-from gradrank.measures.reciprocal_rank import rr_prepare, rr_row
+from gradrank.measures.swaps import swap_prepare, swap_row
+from gradrank.objectives.costs.pair_cost import pair_force
 from gradrank.objectives.kernels.lambda_kernel import NORM_DEVIATION, NORM_LOG
 from gradrank.ranking import order_list
-from gradrank.runtime.kernels import njit
+from gradrank.runtime.kernels import njit, template
 
 # Which pairs act: all, those in the wrong order, rank neighbors, a document with the one at its ideal place, a
 # document with the one whose swap changes most.
 ALL, MISRANKED, NEIGHBOURS, IDEAL, BEST = range(5)
 # What a pair weighs: |ΔM|, |ΔM| with a lower bound, 1.
 DELTA, FLOORED, UNIT = range(3)
-# The force: of the pair costs, constant on misranked pairs, a spring's, the inverse of the scores' distance.
-RANKNET_FORCE, SIGMOID_FORCE, PRINTED_FORCE, STEP_FORCE, SPRING_FORCE, GAP_FORCE = range(6)
+# The force: that of the pair cost, constant on misranked pairs, a spring's, the inverse of the scores' distance.
+COST_FORCE, STEP_FORCE, SPRING_FORCE, GAP_FORCE = range(4)
 # Changes of a measure that are equal on paper differ in their last bits.
 _SAME = 1e-9
 
 
-@njit(cache=True, nogil=True)
-def _swap_prepare(  # type: ignore[no-untyped-def]
-    n, order, rank, gain, weight, norm, depth, option, state,
-    position, average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref,
-):  # fmt: skip
-    if position is not None:
-        position_prepare(n, order, rank, gain, weight, norm, depth, option, state)
-    elif average_precision is not None:
-        ap_prepare(n, order, rank, gain, weight, norm, depth, option, state)
-    elif reciprocal_rank is not None:
-        rr_prepare(n, order, rank, gain, weight, norm, depth, option, state)
-    elif expected_reciprocal_rank is not None:
-        err_prepare(n, order, rank, gain, weight, norm, depth, option, state)
-    elif kendall is not None:
-        kendall_prepare(n, order, rank, gain, weight, norm, depth, option, state)
-    elif bpref is not None:
-        bpref_prepare(n, order, rank, gain, weight, norm, depth, option, state)
+class ConstructionOptions(NamedTuple):
+    """A construction, as numbers."""
 
-
-@njit(cache=True, nogil=True)
-def _swap_row(  # type: ignore[no-untyped-def]
-    i, low, high, n, order, rank, gain, norm, option, state, out,
-    position, average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref,
-):  # fmt: skip
-    if position is not None:
-        position_row(i, low, high, n, order, rank, gain, norm, option, state, out)
-    elif average_precision is not None:
-        ap_row(i, low, high, n, order, rank, gain, norm, option, state, out)
-    elif reciprocal_rank is not None:
-        rr_row(i, low, high, n, order, rank, gain, norm, option, state, out)
-    elif expected_reciprocal_rank is not None:
-        err_row(i, low, high, n, order, rank, gain, norm, option, state, out)
-    elif kendall is not None:
-        kendall_row(i, low, high, n, order, rank, gain, norm, option, state, out)
-    elif bpref is not None:
-        bpref_row(i, low, high, n, order, rank, gain, norm, option, state, out)
+    select: int
+    """Which pairs act: one of ALL, MISRANKED, NEIGHBOURS, IDEAL, BEST."""
+    weigh: int
+    """What a pair weighs: one of DELTA, FLOORED, UNIT."""
+    force: int
+    """The force on a pair: one of COST_FORCE, STEP_FORCE, SPRING_FORCE, GAP_FORCE."""
+    slope: float
+    shift: float
+    """Of the pair cost."""
+    floor: float
+    margin: float
+    reach: int
+    """Parameters of FLOORED, of SPRING_FORCE and GAP_FORCE, of NEIGHBOURS."""
+    normalize: int
 
 
 @njit(cache=True, nogil=True)
@@ -134,16 +112,8 @@ def _weigh(low, high, kind, floor, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _force(kind, o, misranked, slope, shift, margin):  # type: ignore[no-untyped-def]
-    """Force on a pair with o = s_i − s_j and the derivative −∂force/∂o (0 where there is none to use)."""
-    if kind == RANKNET_FORCE:
-        p = 1.0 / (1.0 + np.exp(slope * o))
-        return slope * p, slope * slope * p * (1.0 - p)
-    if kind == SIGMOID_FORCE:
-        t = 1.0 / (1.0 + np.exp(-o - shift))
-        return t * (1.0 - t), t * (1.0 - t) * (2.0 * t - 1.0)
-    if kind == PRINTED_FORCE:
-        return max(-o, 0.0) + np.log1p(np.exp(-abs(o))), 1.0 / (1.0 + np.exp(o))
+def _own_force(kind, o, misranked, margin):  # type: ignore[no-untyped-def]
+    """As pair_force, for the forces that constructions have of their own (no derivative: 0)."""
     if kind == SPRING_FORCE:
         return (margin - o, 1.0) if o < margin else (0.0, 0.0)
     if kind == GAP_FORCE:
@@ -151,13 +121,19 @@ def _force(kind, o, misranked, slope, shift, margin):  # type: ignore[no-untyped
     return (1.0 if misranked else 0.0), 0.0
 
 
-@njit(cache=True, nogil=True)
-def construction_block(  # type: ignore[no-untyped-def]
-    first, end, indptr, scores, layout, run_end, limit, shuffle, gain, weight, norm, depth, active, query_weight,
-    option, select, weigh, force, slope, shift, floor, margin, reach, normalize, lambdas_out, rhos_out, pairs,
-    position, average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref,
-):  # fmt: skip
-    """λ and ρ of the queries first…end; the last arguments are one of lambda_kernel.FAMILIES."""
+@template(swap_prepare, swap_row, pair_force, cache=True, nogil=True)
+def construction_block(first, end, scores, layout, gains, options, state, lambdas_out, rhos_out, pairs):  # type: ignore[no-untyped-def]  # fmt: skip
+    """λ and ρ of the queries first…end.
+
+    ``layout`` is a PairLayout, ``gains`` are Gains, ``state`` the scratch rows of the swap deltas.
+    """
+    indptr = layout.indptr
+    rows = layout.rows
+    norm = gains.norm
+    weight = gains.weight
+    option = gains.option
+    select = options.select
+    weigh = options.weigh
     longest = 2
     for q in range(first, end):
         longest = max(longest, indptr[q + 1] - indptr[q])
@@ -173,34 +149,31 @@ def construction_block(  # type: ignore[no-untyped-def]
     weights = np.empty(longest)
     lambdas = np.empty(longest)
     rhos = np.empty(longest)
-    state = np.zeros((STATE_ROWS, longest + 2))
     for q in range(first, end):
         start = indptr[q]
         n = indptr[q + 1] - start
-        if n < 2 or not active[q]:
+        if n < 2 or not layout.active[q]:
             continue  # nothing to order; the output starts at 0
-        own_gain = gain[start : start + n]
+        own_gain = gains.gain[start : start + n]
         own_weight = weight[start : start + n] if len(weight) else weight
-        ends = run_end[start : start + n]
-        limits = limit[start : start + n]
+        ends = layout.run_end[start : start + n]
+        limits = layout.limit[start : start + n]
         for i in range(n):
-            score[i] = scores[layout[start + i]]
+            score[i] = scores[rows[start + i]]
             lambdas[i] = 0.0
             rhos[i] = 0.0
             best[i] = 0.0
             partner[i] = i
-        own_shuffle = shuffle[start : start + n]
+        own_shuffle = layout.shuffle[start : start + n]
         _stand(n, score, own_shuffle, ends, limits, shuffled, order, rank, place, at_place, ideal)
-        _swap_prepare(n, order, rank, own_gain, own_weight, norm[q], depth[q], option, state, position,
-                      average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref)  # fmt: skip
-        least = floor / norm[q]
+        swap_prepare(n, order, rank, own_gain, own_weight, norm[q], gains.depth[q], option, state)
+        least = options.floor / norm[q]
         if select == BEST:
             for i in range(n):
                 low = ends[i]
                 high = limits[i]
                 if low < high:
-                    _swap_row(i, low, high, n, order, rank, own_gain, norm[q], option, state, weights, position,
-                              average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref)  # fmt: skip
+                    swap_row(i, low, high, n, order, rank, own_gain, norm[q], option, state, weights)
                     _weigh(low, high, weigh, least, weights)
                     _find_best(low, high, i, weights, rank, best, partner)
         total = 0.0
@@ -209,22 +182,25 @@ def construction_block(  # type: ignore[no-untyped-def]
             high = limits[i]
             if low >= high:
                 continue
-            _swap_row(i, low, high, n, order, rank, own_gain, norm[q], option, state, weights, position,
-                      average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref)  # fmt: skip
+            swap_row(i, low, high, n, order, rank, own_gain, norm[q], option, state, weights)
             _weigh(low, high, weigh, least, weights)
             for j in range(low, high):
                 acts = True
                 if select == MISRANKED:
                     acts = rank[i] > rank[j]
                 elif select == NEIGHBOURS:
-                    acts = abs(place[i] - place[j]) <= reach
+                    acts = abs(place[i] - place[j]) <= options.reach
                 elif select == IDEAL:
                     acts = place[j] == ideal[i] or place[i] == ideal[j]
                 elif select == BEST:
                     acts = partner[i] == j or partner[j] == i
                 if not acts:
                     continue
-                pull, bend = _force(force, score[i] - score[j], rank[i] > rank[j], slope, shift, margin)
+                o = score[i] - score[j]
+                if options.force == COST_FORCE:
+                    pull, bend = pair_force(o, options.slope, options.shift)
+                else:
+                    pull, bend = _own_force(options.force, o, rank[i] > rank[j], options.margin)
                 pull *= weights[j]
                 bend *= weights[j]
                 lambdas[i] += pull
@@ -233,27 +209,26 @@ def construction_block(  # type: ignore[no-untyped-def]
                 rhos[j] += bend
                 total += pull
                 pairs[q] += pull != 0.0
-        scale = query_weight[q]
-        if normalize == NORM_LOG and total > 0.0:
+        scale = layout.query_weight[q]
+        if options.normalize == NORM_LOG and total > 0.0:
             scale *= np.log2(1.0 + 2.0 * total) / (2.0 * total)
-        elif normalize == NORM_DEVIATION:
+        elif options.normalize == NORM_DEVIATION:
             squares = 0.0
             for i in range(n):
                 squares += lambdas[i] * lambdas[i]
             if squares > 0.0:
                 scale /= np.sqrt(squares / n)
         for i in range(n):
-            lambdas_out[layout[start + i]] = lambdas[i] * scale
-            rhos_out[layout[start + i]] = rhos[i] * scale
+            lambdas_out[rows[start + i]] = lambdas[i] * scale
+            rhos_out[rows[start + i]] = rhos[i] * scale
 
 
 @njit(cache=True, nogil=True)
-def standing_block(  # type: ignore[no-untyped-def]
-    first, end, indptr, scores, layout, run_end, limit, shuffle, active, order_out, rank_out, target_out,
-):  # fmt: skip
+def standing_block(first, end, scores, layout, order_out, rank_out, target_out):  # type: ignore[no-untyped-def]
     """Order and ranks of the queries first…end, and the rank to which each document would have to move (its own: none).
 
     All in the documents' layout; ``order_out`` holds places of the layout."""
+    indptr = layout.indptr
     longest = 1
     for q in range(first, end):
         longest = max(longest, indptr[q + 1] - indptr[q])
@@ -269,21 +244,19 @@ def standing_block(  # type: ignore[no-untyped-def]
         stop = indptr[q + 1]
         n = stop - start
         for i in range(n):
-            score[i] = scores[layout[start + i]]
-        _stand(n, score, shuffle[start:stop], run_end[start:stop], limit[start:stop], shuffled, order, rank, place,
-               at_place, ideal)  # fmt: skip
+            score[i] = scores[layout.rows[start + i]]
+        _stand(n, score, layout.shuffle[start:stop], layout.run_end[start:stop], layout.limit[start:stop], shuffled,
+               order, rank, place, at_place, ideal)  # fmt: skip
         for i in range(n):
             order_out[start + i] = start + order[i]
             rank_out[start + i] = rank[i]
             target_out[start + i] = rank[i]
-            if active[q] and ideal[i] >= 0:
+            if layout.active[q] and ideal[i] >= 0:
                 target_out[start + i] = rank[at_place[ideal[i]]]
 
 
 @njit(cache=True, nogil=True)
-def fill_trials(  # type: ignore[no-untyped-def]
-    movers, query, indptr, order, rank, target, gain, weight, trial_indptr, trial_order, trial_gain, trial_weight,
-):  # fmt: skip
+def fill_trials(movers, query, indptr, order, rank, target, gains, trial_indptr, trial_order, trial_gains):  # type: ignore[no-untyped-def]  # fmt: skip
     """One list for each document that moves: the query's documents with this one taken out and put in at its target."""
     for t in range(len(movers)):
         mover = movers[t]
@@ -291,10 +264,10 @@ def fill_trials(  # type: ignore[no-untyped-def]
         n = indptr[query[t] + 1] - start
         base = trial_indptr[t]
         for i in range(n):
-            trial_gain[base + i] = gain[start + i]
-        if len(weight):
+            trial_gains.gain[base + i] = gains.gain[start + i]
+        if len(gains.weight):
             for r in range(n):
-                trial_weight[base + r] = weight[start + r]
+                trial_gains.weight[base + r] = gains.weight[start + r]
         source = 0
         for r in range(n):
             if r == target[mover]:

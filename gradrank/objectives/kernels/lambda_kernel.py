@@ -1,44 +1,22 @@
 """The loop over pairs, for any measure and any pair cost.
 
 A row at a time: the measure fills one document's swap deltas against all worse documents into a scratch row, then the
-cost turns the row into forces. Both switch outside the inner loops, which therefore vectorize. Which family of
-measures it is decides the kernel's types, so that only that family's code is compiled. Documents are laid out by
-descending gain (within the classes of documents that may be paired), so that the worse partners of document i are one
-contiguous run, run_end[i]…limit[i], and the loops have no branch.
+cost turns the row into forces. The kernel is a template, compiled for one family of measures and one cost at a time;
+the loops over a row have no branch and vectorize.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.measures.average_precision import ap_prepare, ap_row
-from gradrank.measures.base import (
-    AVERAGE_PRECISION,
-    BPREF,
-    EXPECTED_RECIPROCAL_RANK,
-    KENDALL,
-    POSITION,
-    RECIPROCAL_RANK,
-    STATE_ROWS,
-)
-from gradrank.measures.bpref import bpref_prepare, bpref_row
-from gradrank.measures.err import err_prepare, err_row
-from gradrank.measures.kendall import kendall_prepare, kendall_row
-from gradrank.measures.position import position_prepare, position_row
-from gradrank.measures.reciprocal_rank import rr_prepare, rr_row
-from gradrank.objectives.costs import PRINTED, RANKNET, SIGMOID
-from gradrank.ranking import order_list_with, order_scratch
-from gradrank.runtime.kernels import njit
+from gradrank.measures.swaps import SwapKernels, swap_prepare, swap_row
+from gradrank.objectives.costs.pair_cost import force_row
+from gradrank.ranking import OrderScratch, order_list_with, order_scratch
+from gradrank.runtime.kernels import njit, template
 
-# Which of lambda_block's last arguments is given, by family of measures and by cost. Numba drops the branches of
-# arguments that are None before it compiles anything.
-_FORMS = (POSITION, AVERAGE_PRECISION, RECIPROCAL_RANK, EXPECTED_RECIPROCAL_RANK, KENDALL, BPREF)
-FAMILIES = {form: tuple(True if form == other else None for other in _FORMS) for form in _FORMS}
-_COSTS = (RANKNET, SIGMOID, PRINTED)
-COST_CHOICE = {cost: tuple(True if cost == other else None for other in _COSTS) for cost in _COSTS}
 NORM_NONE, NORM_LOG, NORM_DEVIATION = range(3)
 # e^±40 and its products stay finite in single precision; beyond it a force is 0 or 1 anyway.
 _LARGEST_EXPONENT = 40.0
@@ -49,54 +27,67 @@ _SUM_IN_ANY_ORDER = {"reassoc", "contract", "nsz"}
 _GAP_FLOOR = np.float32(0.01)
 
 
-@njit(cache=True, nogil=True, plain=True, inline="always")
-def _ranknet_row(low, high, own, share, deltas, powers, lambdas, rhos):  # type: ignore[no-untyped-def]
-    """Forces of one document against a run of worse ones; returns its own λ and ρ. ``share`` scales the curvature."""
-    own_lambda = np.float32(0.0)
-    own_rho = np.float32(0.0)
-    for j in range(np.uint64(low), np.uint64(high)):
-        p = powers[j] / (own + powers[j])
-        force = abs(deltas[j]) * p
-        bend = force * (np.float32(1.0) - p) * share
-        lambdas[j] -= force
-        rhos[j] += bend
-        own_lambda += force
-        own_rho += bend
-    return own_lambda, own_rho
+class LambdaOptions(NamedTuple):
+    """The options of a λ-gradient, as numbers."""
+
+    slope: float
+    shift: float
+    """Of the pair cost."""
+    misranked: bool
+    """Whether only pairs in the wrong order act."""
+    truncation: int
+    """Pairs of which both documents stand at this rank (from 0) or below do not act."""
+    normalize: int
+    """One of NORM_NONE, NORM_LOG, NORM_DEVIATION."""
+    gap: bool
+    """Whether |ΔM| is divided by the distance of the scores."""
+    count_pairs: bool
+    """Whether pairs that have an effect are counted."""
 
 
-@njit(cache=True, nogil=True, plain=True, inline="always")
-def _sigmoid_row(low, high, own, shift, deltas, powers, lambdas, rhos):  # type: ignore[no-untyped-def]
-    """As _ranknet_row, for the sigmoid cost; ``shift`` = e^μ."""
-    own_lambda = np.float32(0.0)
-    own_rho = np.float32(0.0)
-    pushed = own * shift
-    for j in range(np.uint64(low), np.uint64(high)):
-        t = pushed / (pushed + powers[j])
-        force = abs(deltas[j]) * t * (np.float32(1.0) - t)
-        bend = force * (np.float32(2.0) * t - np.float32(1.0))
-        lambdas[j] -= force
-        rhos[j] += bend
-        own_lambda += force
-        own_rho += bend
-    return own_lambda, own_rho
+class LambdaOutput(NamedTuple):
+    """Where results go."""
+
+    lambdas: NDArray[np.float32]
+    rhos: NDArray[np.float32]
+    """λ and ρ of each row of the data; what is computed is added."""
+    pairs: NDArray[np.int64]
+    """Number of pairs of each query that had an effect, if they are counted."""
+    ranks: NDArray[np.int32]
+    """Rank of each row of the data, read if it is 0 or more and written if not; empty = neither."""
 
 
-@njit(cache=True, nogil=True, plain=True, inline="always")
-def _printed_row(low, high, own, deltas, powers, lambdas, rhos):  # type: ignore[no-untyped-def]
-    """As _ranknet_row, with RankNet's cost in the place of its derivative."""
-    own_lambda = np.float32(0.0)
-    own_rho = np.float32(0.0)
-    for j in range(np.uint64(low), np.uint64(high)):
-        ratio = powers[j] / own
-        size = abs(deltas[j])
-        force = size * np.log1p(ratio)
-        bend = size * (ratio / (np.float32(1.0) + ratio))
-        lambdas[j] -= force
-        rhos[j] += bend
-        own_lambda += force
-        own_rho += bend
-    return own_lambda, own_rho
+class LambdaScratch(NamedTuple):
+    """Scratch arrays for one query: kernels get them from Python, as code that makes arrays is slow to compile."""
+
+    score: NDArray[np.float64]
+    shuffled: NDArray[np.float64]
+    order: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    standing: NDArray[np.float32]
+    powers: NDArray[np.float32]
+    lambdas: NDArray[np.float32]
+    before: NDArray[np.float32]
+    rhos: NDArray[np.float32]
+    state: NDArray[Any]
+    ordering: OrderScratch
+
+
+def lambda_scratch(longest: int, family: SwapKernels) -> LambdaScratch:
+    """The scratch arrays of lambda_block, for lists up to a length."""
+    return LambdaScratch(
+        score=np.empty(longest),
+        shuffled=np.empty(longest),
+        order=np.empty(longest, np.int64),
+        rank=np.empty(longest, np.int64),
+        standing=np.empty(longest, np.float32),
+        powers=np.empty(longest, np.float32),
+        lambdas=np.empty(longest, np.float32),
+        before=np.empty(longest, np.float32),
+        rhos=np.empty(longest, np.float32),
+        state=family.state(longest, exact=False),
+        ordering=order_scratch(longest),
+    )
 
 
 @njit(cache=True, nogil=True, plain=True, inner=True)
@@ -109,69 +100,71 @@ def _changed(low, high, lambdas, before):  # type: ignore[no-untyped-def]
     return changed
 
 
-def lambda_scratch(longest: int) -> tuple[NDArray[Any], ...]:
-    """The scratch arrays of lambda_block, for lists up to a length."""
-    return (
-        np.empty(longest),
-        np.empty(longest),
-        np.empty(longest, np.int64),
-        np.empty(longest, np.int64),
-        *(np.empty(longest, np.float32) for _ in range(5)),
-        np.zeros((STATE_ROWS, longest + 2)),
-        np.zeros((2, longest), np.float32),
-        *order_scratch(longest),
-    )
-
-
-@njit(cache=True, nogil=True, fastmath=_SUM_IN_ANY_ORDER, error_model="numpy")
-def lambda_block(  # type: ignore[no-untyped-def]
-    first, end, indptr, scores, layout, run_end, limit, shuffle, gain, weight, norm, depth, active, query_weight,
-    option, slope, shift, misranked, truncation, normalize, gap_scaled, count, ranks, lambdas_out, rhos_out, pairs,
-    score, shuffled, order, rank, standing, powers, lambdas, before, rhos, exact, fast, rough, count_above, taken,
-    merged, position, average_precision, reciprocal_rank, expected_reciprocal_rank, kendall, bpref, ranknet, sigmoid,
-    printed,
-):  # fmt: skip
-    """λ and ρ of the queries first…end.
-
-    The last arguments are those of lambda_scratch, then one of FAMILIES and one of COST_CHOICE.
-    """
+@template(
+    swap_prepare, swap_row, force_row, cache=True, nogil=True, fastmath=_SUM_IN_ANY_ORDER, error_model="numpy"
+)  # fmt: skip
+def lambda_block(first, end, scores, layout, gains, options, out, scratch):  # type: ignore[no-untyped-def]
+    """Add λ and ρ of the queries first…end to what is there."""
+    indptr = layout.indptr
+    rows = layout.rows
+    shuffle = layout.shuffle
+    run_end = layout.run_end
+    limit = layout.limit
+    weight = gains.weight
+    option = gains.option
+    slope = options.slope
+    misranked = options.misranked
+    truncation = options.truncation
+    count = options.count_pairs
+    ranks = out.ranks
+    pairs = out.pairs
+    score = scratch.score
+    shuffled = scratch.shuffled
+    order = scratch.order
+    rank = scratch.rank
+    standing = scratch.standing
+    powers = scratch.powers
+    lambdas = scratch.lambdas
+    rhos = scratch.rhos
+    before = scratch.before
+    state = scratch.state
     # Made here, not passed in: LLVM then knows that it does not overlap with what it is computed from.
     deltas = np.empty(len(score), np.float32)
-    e_shift = np.float32(np.exp(shift))
+    e_shift = np.float32(np.exp(options.shift))
     force_scale = np.float32(slope)
     for q in range(first, end):
         start = indptr[q]
         n = indptr[q + 1] - start
         pairs[q] = 0
-        if n < 2 or not active[q]:
+        if n < 2 or not layout.active[q]:
             continue  # nothing to order; the output starts at 0
         low_score = np.inf
         high_score = -np.inf
         for i in range(n):
-            value = scores[layout[start + i]]
+            value = scores[rows[start + i]]
             score[i] = value
             if value < low_score:
                 low_score = value
             if value > high_score:
                 high_score = value
-        if len(ranks) and ranks[layout[start]] >= 0:
+        if len(ranks) and ranks[rows[start]] >= 0:
             # Another tier has sorted this query.
             for i in range(n):
-                known = np.int64(ranks[layout[start + i]])
+                known = np.int64(ranks[rows[start + i]])
                 rank[i] = known
                 order[known] = i
         else:
             # Tied documents stand in a seeded random order: the layout is sorted by label.
             for i in range(n):
                 shuffled[i] = score[shuffle[start + i]]
-            order_list_with(shuffled, n, order, rough, count_above, taken, merged)
+            order_list_with(shuffled, n, order, scratch.ordering)
             for r in range(n):
                 i = shuffle[start + order[r]]
                 order[r] = i
                 rank[i] = r
             if len(ranks):
                 for i in range(n):
-                    ranks[layout[start + i]] = rank[i]
+                    ranks[rows[start + i]] = rank[i]
         center = 0.5 * (low_score + high_score)
         # Documents that join no pair come last.
         joined = n
@@ -187,40 +180,17 @@ def lambda_block(  # type: ignore[no-untyped-def]
             powers[i] = np.exp(exponent)
             lambdas[i] = 0.0
             rhos[i] = 0.0
-        own_gain = gain[start : start + n]
+        own_gain = gains.gain[start : start + n]
         own_weight = weight[start : start + n] if len(weight) else weight
-        query_norm = norm[q]
-        query_depth = depth[q]
-        if position is not None:
-            position_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, fast)
-        elif average_precision is not None:
-            ap_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
-        elif reciprocal_rank is not None:
-            rr_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
-        elif expected_reciprocal_rank is not None:
-            err_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
-        elif kendall is not None:
-            kendall_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
-        elif bpref is not None:
-            bpref_prepare(n, order, rank, own_gain, own_weight, query_norm, query_depth, option, exact)
+        query_norm = gains.norm[q]
+        swap_prepare(n, order, rank, own_gain, own_weight, query_norm, gains.depth[q], option, state)
         total = 0.0
         for i in range(joined):
             low = run_end[start + i]
             high = limit[start + i]
             if low >= high:
                 continue
-            if position is not None:
-                position_row(i, low, high, n, order, rank, own_gain, query_norm, option, fast, deltas)
-            elif average_precision is not None:
-                ap_row(i, low, high, n, order, rank, own_gain, query_norm, option, exact, deltas)
-            elif reciprocal_rank is not None:
-                rr_row(i, low, high, n, order, rank, own_gain, query_norm, option, exact, deltas)
-            elif expected_reciprocal_rank is not None:
-                err_row(i, low, high, n, order, rank, own_gain, query_norm, option, exact, deltas)
-            elif kendall is not None:
-                kendall_row(i, low, high, n, order, rank, own_gain, query_norm, option, exact, deltas)
-            elif bpref is not None:
-                bpref_row(i, low, high, n, order, rank, own_gain, query_norm, option, exact, deltas)
+            swap_row(i, low, high, n, order, rank, own_gain, query_norm, option, state, deltas)
             place = rank[i]
             if misranked:
                 for j in range(np.uint64(low), np.uint64(high)):
@@ -230,33 +200,26 @@ def lambda_block(  # type: ignore[no-untyped-def]
                 for j in range(np.uint64(low), np.uint64(high)):
                     if rank[j] >= truncation:
                         deltas[j] = 0.0
-            if gap_scaled and low_score < high_score:
+            if options.gap and low_score < high_score:
                 own_standing = standing[i]
                 for j in range(np.uint64(low), np.uint64(high)):
                     deltas[j] /= _GAP_FLOOR + abs(own_standing - standing[j])
             if count:
                 for j in range(np.uint64(low), np.uint64(high)):
                     before[j] = lambdas[j]
-            pushed = np.float32(0.0)
-            bent = np.float32(0.0)
-            if ranknet is not None:
-                pushed, bent = _ranknet_row(low, high, powers[i], force_scale, deltas, powers, lambdas, rhos)
-            elif sigmoid is not None:
-                pushed, bent = _sigmoid_row(low, high, powers[i], e_shift, deltas, powers, lambdas, rhos)
-            elif printed is not None:
-                pushed, bent = _printed_row(low, high, powers[i], deltas, powers, lambdas, rhos)
+            pushed, bent = force_row(low, high, powers[i], force_scale, e_shift, deltas, powers, lambdas, rhos)
             lambdas[i] += pushed
             rhos[i] += bent
             total += float(pushed)
             if count:
                 pairs[q] += _changed(low, high, lambdas, before)
-        scale = query_weight[q] * slope
-        if normalize == NORM_LOG:
+        scale = layout.query_weight[q] * slope
+        if options.normalize == NORM_LOG:
             # The sum of all λ's absolute parts is twice the sum over pairs.
             both = 2.0 * total * slope
             if both > 0.0:
                 scale *= np.log2(1.0 + both) / both
-        elif normalize == NORM_DEVIATION:
+        elif options.normalize == NORM_DEVIATION:
             squares = 0.0
             for i in range(joined):
                 squares += np.float64(lambdas[i]) * np.float64(lambdas[i])
@@ -265,6 +228,6 @@ def lambda_block(  # type: ignore[no-untyped-def]
             if deviation > 0.0:
                 scale /= deviation
         for i in range(joined):
-            row = layout[start + i]
-            lambdas_out[row] += lambdas[i] * scale
-            rhos_out[row] += rhos[i] * scale
+            row = rows[start + i]
+            out.lambdas[row] += lambdas[i] * scale
+            out.rhos[row] += rhos[i] * scale

@@ -10,7 +10,9 @@ from gradrank.runtime.kernels import njit
 _HALF_RANGE = 40.0
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
+# Inlined by force: of a function that sums in any order there may be one compiled copy only. With two, in its own
+# library and in that of the kernel, a kernel from the cache would round otherwise than one that was just compiled.
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy", forceinline=True)
 def _fast_row(low, high, own, powers, lambdas, rhos):  # type: ignore[no-untyped-def]
     """One document against a run of worse ones, from the powers e^{σs}; returns its own sums."""
     pulled = np.float32(0.0)
@@ -41,10 +43,12 @@ def _wide_row(low, high, own, exponent, lambdas, rhos):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def ranknet_block(  # type: ignore[no-untyped-def]
-    first, end, indptr, scores, layout, run_end, limit, active, query_weight, sigma, lambdas_out, rhos_out,
-):  # fmt: skip
-    """λ and ρ of the queries first…end."""
+def ranknet_block(first, end, scores, layout, sigma, lambdas_out, rhos_out):  # type: ignore[no-untyped-def]
+    """λ and ρ of the queries first…end; ``layout`` is a PairLayout."""
+    indptr = layout.indptr
+    rows = layout.rows
+    run_end = layout.run_end
+    limit = layout.limit
     longest = 1
     for q in range(first, end):
         longest = max(longest, indptr[q + 1] - indptr[q])
@@ -55,12 +59,12 @@ def ranknet_block(  # type: ignore[no-untyped-def]
     for q in range(first, end):
         start = indptr[q]
         n = indptr[q + 1] - start
-        if not active[q]:
+        if not layout.active[q]:
             continue  # nothing to order; the output starts at 0
         least = np.inf
         most = -np.inf
         for i in range(n):
-            exponent[i] = sigma * scores[layout[start + i]]
+            exponent[i] = sigma * scores[rows[start + i]]
             least = min(least, exponent[i])
             most = max(most, exponent[i])
         center = 0.5 * (least + most)
@@ -80,23 +84,27 @@ def ranknet_block(  # type: ignore[no-untyped-def]
                     pulled, bent = _fast_row(low, high, powers[i], powers, lambdas, rhos)
                 lambdas[i] += pulled
                 rhos[i] += bent
-        scale = query_weight[q] * sigma
+        scale = layout.query_weight[q] * sigma
         for i in range(n):
-            lambdas_out[layout[start + i]] = lambdas[i] * scale
-            rhos_out[layout[start + i]] = rhos[i] * scale * sigma
+            lambdas_out[rows[start + i]] = lambdas[i] * scale
+            rhos_out[rows[start + i]] = rhos[i] * scale * sigma
 
 
 @njit(cache=True, nogil=True)
-def ranknet_loss_block(first, end, indptr, scores, layout, run_end, limit, active, query_weight, sigma, losses):  # type: ignore[no-untyped-def]
+def ranknet_loss_block(first, end, scores, layout, sigma, losses):  # type: ignore[no-untyped-def]
     """The cost of the queries first…end."""
+    indptr = layout.indptr
+    rows = layout.rows
+    run_end = layout.run_end
+    limit = layout.limit
     for q in range(first, end):
-        if not active[q]:
+        if not layout.active[q]:
             continue
         start = indptr[q]
         total = 0.0
         for i in range(start, indptr[q + 1]):
-            own = scores[layout[i]]
+            own = scores[rows[i]]
             for j in range(start + run_end[i], start + limit[i]):
-                o = sigma * (own - scores[layout[j]])
+                o = sigma * (own - scores[rows[j]])
                 total += max(-o, 0.0) + np.log1p(np.exp(-abs(o)))
-        losses[q] = query_weight[q] * total
+        losses[q] = layout.query_weight[q] * total

@@ -18,7 +18,7 @@ from gradrank.combine.walk import sort_crossings
 from gradrank.data import RankingData
 from gradrank.errors import DataError, MeasureError
 from gradrank.measures import CNDCG, ERR, MAP, MRR, NDCG, REGISTRY, Graded, Measure
-from gradrank.measures.base import SwapKernels
+from gradrank.measures.swaps import SwapKernels
 from tests.support.measures import measure
 
 NAMES = [

@@ -22,7 +22,7 @@ from gradrank.objectives import (
     RankNetPairs,
     Sigmoid,
 )
-from gradrank.objectives.constructed import _COST_FORCES, BoundMoves
+from gradrank.objectives.constructed import BoundMoves
 from gradrank.objectives.constructions import (
     BestSwap,
     DiscreteBounded,
@@ -164,10 +164,21 @@ def expected(objective: Constructed, data: RankingData, scores: np.ndarray) -> t
     return lambdas, rhos, effective
 
 
+COST_VARIANTS = [
+    Constructed(NDCG(), LocalCost(reach=2), cost=Sigmoid(0.5)),
+    Constructed(MAP(), IdealPairs(), cost=Printed()),
+    Constructed(NDCG(3), SpringSmooth(), cost=RankNet(sigma=1.7)),
+    Constructed(NDCG(), BestSwap(), normalize="deviation"),
+    Constructed(MAP(), DiscreteBounded(), normalize="deviation"),
+    Constructed(NDCG(), DiscreteBounded(), normalize="log"),
+    Constructed(NDCG(), SpringSmooth(floor=0.5), normalize="log"),
+]
+
+
 def test_every_construction_and_measure_is_here() -> None:
     assert {type(variant) for variant in VARIANTS} == set(CONSTRUCTIONS.values())
     assert {measure(name).name for name in TARGETS} == set(REGISTRY)
-    assert {kind.code for kind in COSTS.values()} == set(_COST_FORCES)
+    assert {type(objective.cost) for objective in COST_VARIANTS} == set(COSTS.values())
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -184,19 +195,7 @@ def test_kernel_is_the_definition(name: str, construction: Construction) -> None
     assert got.effective_pairs == effective
 
 
-@pytest.mark.parametrize(
-    "objective",
-    [
-        Constructed(NDCG(), LocalCost(reach=2), cost=Sigmoid(0.5)),
-        Constructed(MAP(), IdealPairs(), cost=Printed()),
-        Constructed(NDCG(3), SpringSmooth(), cost=RankNet(sigma=1.7)),
-        Constructed(NDCG(), BestSwap(), normalize="deviation"),
-        Constructed(MAP(), DiscreteBounded(), normalize="deviation"),
-        Constructed(NDCG(), DiscreteBounded(), normalize="log"),
-        Constructed(NDCG(), SpringSmooth(floor=0.5), normalize="log"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("objective", COST_VARIANTS, ids=str)
 def test_costs_and_normalization(objective: Constructed) -> None:
     data, scores = made_up(5, objective.target)
     got = objective.bind(data).gradients(scores)

@@ -11,7 +11,6 @@ from gradrank.data import RankingData
 from gradrank.errors import GradrankError
 from gradrank.measures import CNDCG, NDCG
 from gradrank.objectives import Lambda, RankNet, Tiered, parse_objective
-from gradrank.objectives.tiers import pair_facts
 from tests.support.data import judged_lists
 
 NAN = float("nan")
@@ -154,7 +153,7 @@ def test_wrong_names(name: str, message: str) -> None:
 def test_pair_facts_by_counting(objective: Tiered, random_state: int) -> None:
     data, _ = made_up(random_state, missing=0.3)
     sources = [data.label(t.target.label or t.target.default_source) for t in objective.tiers]
-    facts = pair_facts(objective.bind(data), data)
+    facts = objective.bind(data).pair_facts(data)
     for number, fact in enumerate(facts):
         labels = sources[number]
         counts = []
@@ -179,13 +178,13 @@ def test_pair_facts_by_counting(objective: Tiered, random_state: int) -> None:
 
 def test_pair_facts_of_other_objectives() -> None:
     data, _ = made_up(1)
-    single = pair_facts(Lambda(NDCG()).bind(data), data)
+    single = Lambda(NDCG()).bind(data).pair_facts(data)
     scheduled = parse_objective("Scheduled(NDCG, Lambda(NDCG, cost=sigmoid))")
-    both = pair_facts(scheduled.bind(data), data)
+    both = scheduled.bind(data).pair_facts(data)
     assert [fact.pairs for fact in both] == [single[0].pairs] * 2
-    assert pair_facts(parse_objective("Regression").bind(data), data) == []
+    assert parse_objective("Regression").bind(data).pair_facts(data) == []
     nothing = RankingData.from_arrays(np.zeros((2, 1)), [NAN, NAN], qid=[1, 1])
-    (fact,) = pair_facts(Lambda(NDCG()).bind(nothing), nothing)
+    (fact,) = Lambda(NDCG()).bind(nothing).pair_facts(nothing)
     assert fact.sentence() == (
         "Lambda(NDCG) on label 'label': not a single pair to learn from; 2 documents have no label, 1 query none at all"
     )
