@@ -210,7 +210,7 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ what would else pass in silence
     def _warn_before(self, train: RankingData, valid: Mapping[str, RankingData]) -> None:
-        exponential = getattr(self._measure().parts[0], "gain", None) == "exp"
+        exponential = getattr(self._measure().parts[0], "gain", None) == "exp2"
         for doubt in training_doubts(train, valid, self._label_source(), exponential=exponential):
             _warn(doubt, DoubtfulDataWarning)
         if not valid and getattr(self, "early_stopping_rounds", None) is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import joblib
@@ -12,7 +14,7 @@ import pytest
 
 from gradrank.data import RankingData
 from gradrank.data.artificial import make_splits
-from gradrank.errors import GradrankWarning, NotConvergedWarning, TrainingError
+from gradrank.errors import DoubtfulDataWarning, GradrankWarning, NotConvergedWarning, TrainingError
 from gradrank.evaluation import evaluate
 from gradrank.learners import MART, LambdaMART, LambdaRank, LambdaSMART, McRank, RankBoost, RankSVM
 from gradrank.learners.base.estimator import RankingEstimator
@@ -134,6 +136,24 @@ def test_a_best_model_that_is_the_last_one_is_told(learner: RankingEstimator) ->
 def test_early_stopping_without_validation_data_is_told() -> None:
     with pytest.warns(GradrankWarning, match="early_stopping_rounds needs validation data"):
         MART(n_estimators=3, early_stopping_rounds=2).fit(TRAIN)
+
+
+def _doubts(train: RankingData, valid: RankingData | None = None, objective: str = "NDCG@10") -> str:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DoubtfulDataWarning)
+        LambdaMART(objective, n_estimators=2).fit(train, valid=valid)
+    return "\n".join(str(item.message) for item in caught if issubclass(item.category, DoubtfulDataWarning))
+
+
+def test_doubtful_data_is_told_when_it_is_learned_from() -> None:
+    assert _doubts(TRAIN, VALI) == ""
+    percent = TRAIN.with_label("label", TRAIN.label() * 25)
+    assert "goes up to 100" in _doubts(percent)
+    assert _doubts(percent, objective="MAP") == ""  # no gain of 2^100
+    assert "below 0" in _doubts(TRAIN.with_label("label", TRAIN.label() - 1))
+    leaked = replace(TRAIN, X=np.column_stack([TRAIN.X[:, :5], TRAIN.label()]).astype(np.float32))
+    assert "'f6'" in _doubts(leaked)
+    assert "relevant" in _doubts(TRAIN, VALI.with_label("label", np.zeros(VALI.n_docs)))
 
 
 # ---------------------------------------------------------------- bases
