@@ -52,15 +52,15 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
     own = inspect.signature(command, eval_str=True)
     options = {_argument(option): option for option in reader_options()}
     made = [_parameter(_FORMAT, str, typer.Option("--from", metavar="FORMAT", help=_format_help(), **_panel()))]
-    made += [_option_parameter(name, option, forms) for (name, option), forms in _with_forms(options)]
+    made += [_option_parameter(option, forms) for option, forms in reader_options().items()]
     parameters: list[inspect.Parameter] = []
+    rest = [item for item in own.parameters.values() if item.kind is inspect.Parameter.VAR_KEYWORD]
     for item in own.parameters.values():
         if item.name == "reading":
             parameters += made
-        elif item.kind is inspect.Parameter.VAR_KEYWORD:
-            parameters.append(item)
-        else:
+        elif item not in rest:
             parameters.append(item.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+    parameters += rest  # another decorator may fill these in
 
     def call(**given: Any) -> None:
         form = given.pop(_FORMAT)
@@ -74,16 +74,9 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
 
     # Not functools.wraps: whoever looks for the signature must find this one.
     call.__name__, call.__doc__, call.__module__ = command.__name__, command.__doc__, command.__module__
-    # An option that takes any keyword comes last, whatever its place was.
-    parameters.sort(key=lambda item: item.kind is inspect.Parameter.VAR_KEYWORD)
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {item.name: item.annotation for item in parameters}
     return call
-
-
-def _with_forms(options: Mapping[str, ReaderOption]) -> list[tuple[tuple[str, ReaderOption], list[FileFormat]]]:
-    forms = reader_options()
-    return [((name, option), forms[option]) for name, option in options.items()]
 
 
 def _argument(option: ReaderOption) -> str:
@@ -98,11 +91,11 @@ def _format_help() -> str:
     return f"Format of the data, if the name does not tell: {', '.join(form.name for form in FORMATS)}."
 
 
-def _option_parameter(name: str, option: ReaderOption, forms: list[FileFormat]) -> inspect.Parameter:
+def _option_parameter(option: ReaderOption, forms: list[FileFormat]) -> inspect.Parameter:
     only = "" if forms == _FORMATS_WITH_OPTIONS else f"{', '.join(form.name for form in forms)}: "
     told = option.help if not only else f"{only}{option.help[0].lower()}{option.help[1:]}"
     made = typer.Option(option.flag, metavar=option.metavar, help=told, min=option.least, **_panel())
-    return _parameter(name, list[str] if option.repeated else option.kind, made)
+    return _parameter(_argument(option), list[str] if option.repeated else option.kind, made)
 
 
 def _parameter(name: str, kind: Any, option: Any) -> inspect.Parameter:

@@ -41,6 +41,7 @@ LABEL_LIKE = frozenset({
     "purchased", "bought", "conversion", "conversions", "converted",
 })  # fmt: skip
 
+_ROLE_LIKE = LABEL_LIKE.union(QID_NAMES, DOCID_NAMES, WEIGHT_NAMES)
 _STORED_INDEX = re.compile(r"__index_level_\d+__")
 _LONGEST_LIST = 12
 
@@ -123,6 +124,7 @@ def resolve_roles(
     """
     chosen_labels = label_columns(columns.labels)
     explicit = _explicit(names, columns, chosen_labels, path)
+    # Sets where it matters: a table may have thousands of columns.
     free = [
         name
         for name in names
@@ -172,7 +174,8 @@ def resolve_roles(
         if (no_labels and _is_label(name))
         or any(plain_name(name) in likely for role, likely in _ID_NAMES.items() if role in columns.given)
     }
-    features = [name for name in names if name in columns.keep or (name in rest and name not in doubtful)]
+    plain = set(rest) - set(doubtful) | set(columns.keep)
+    features = [name for name in names if name in plain]
     if "" in features:
         raise DataError("has a column without a name; if it is a row index, pass ignore=['']", path=path)
     return Roles(qid, docid, weight, labels, tuple(features), tuple(name for name in doubtful if name not in quiet))
@@ -247,8 +250,7 @@ def _is_label(name: str) -> bool:
 
 
 def _looks_like_role(name: str, known: _Recorded | None) -> bool:
-    words = (*QID_NAMES, *DOCID_NAMES, *WEIGHT_NAMES, *LABEL_LIKE)
-    return _is_label(name) or plain_name(name) in words or (known is not None and known.has_role(name))
+    return _is_label(name) or plain_name(name) in _ROLE_LIKE or (known is not None and known.has_role(name))
 
 
 def _refuse_label_like(found: list[str], path: Path | None) -> None:
