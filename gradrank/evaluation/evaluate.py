@@ -71,7 +71,15 @@ class Evaluation:
         return tuple(self.values)
 
     def summary(self, system: str, measure: Measure) -> Summary:
-        """Mean, standard error and interval of a system by a measure; left-out queries do not count."""
+        """Mean, standard error and interval of a system by a measure; left-out queries do not count.
+
+        Parameters
+        ----------
+        system
+            Name of the system.
+        measure
+            One of ``measures``.
+        """
         values = self.values[system][measure]
         kept = ~np.isnan(values)
         weights = None
