@@ -231,6 +231,6 @@ def evaluate(
         name: bound_values(bound, scores_of(system, documents, name=name, n_jobs=n_jobs))
         for name, system in named.items()
     }
-    sources = dict.fromkeys(measure.label or measure.default_source for measure in columns)
+    sources = dict.fromkeys(measure.source for measure in columns)
     facts = {source or held.label_names[0]: label_facts(held, source) for source in sources}
     return Evaluation(held.qid, columns, values, facts, held.weight if weighted else None, documents.notes)

@@ -84,7 +84,8 @@ def parse_objective(text: str) -> Objective:
     Parameters
     ----------
     text
-        The name of a measure, which means its λ-gradient, or of an objective: ``Lambda(NDCG, cost=sigmoid)``, ``ListNet``.
+        The name of a measure, which means its λ-gradient, or of an objective such as ``Lambda(NDCG, cost=sigmoid)`` or
+        ``ListNet``.
 
     >>> parse_objective("MAP"), parse_objective("Lambda(NDCG, cost=sigmoid, mu=1)")
     (Lambda(MAP, normalize=log, gap=true), Lambda(NDCG, cost=sigmoid, mu=1))
