@@ -192,7 +192,7 @@ def in_data_order(scores: ArrayLike, data: RankingData) -> NDArray[Any]:
 
 
 def check_scores(scores: NDArray[np.float64], n_docs: int) -> NDArray[np.float64]:
-    """Scores as float64, one a document; NaN is refused, −inf means "not retrieved"."""
+    """Scores as float64, one per document; NaN is refused, −inf means "not retrieved"."""
     try:
         checked = np.ascontiguousarray(scores, dtype=np.float64)
     except (TypeError, ValueError):

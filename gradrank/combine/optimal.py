@@ -104,7 +104,18 @@ def optimal_combination(
 class Combiner:
     """A measure bound to data, to search the best combinations of many pairs of score columns.
 
-    ``queries`` (true or false for each query) limits the search to some of them.
+    Parameters
+    ----------
+    data
+        The documents with their labels; scores stand in their order.
+    measure
+        What combinations are best for.
+    queries
+        True or false for each query: limits the search to some of them.
+    n_jobs
+        Threads to use; all cores by default.
+    most_changes
+        How many changes of the measure are held at once; longer searches go in pieces.
 
     >>> from gradrank.measures import MRR
     >>> data = RankingData.from_arrays([[0.0]] * 2, [1, 0], qid=[1, 1])

@@ -127,7 +127,12 @@ def letor_rotation(n_parts: int = 5) -> list[tuple[tuple[int, ...], int, int]]:
 
 
 def letor_folds(parts: Sequence[RankingData]) -> Iterator[tuple[RankingData, RankingData, RankingData]]:
-    """Yield (train, validation, test) of each fold, given a collection's parts (``S1`` … ``S5``).
+    """Yield (train, validation, test) of each fold, as LETOR's collections rotate their parts.
+
+    Parameters
+    ----------
+    parts
+        The collection's parts, ``S1`` to ``S5``.
 
     >>> parts = [RankingData.from_arrays([[float(i)]], qid=[i]) for i in range(5)]
     >>> [(list(train.qid), list(valid.qid), list(test.qid)) for train, valid, test in letor_folds(parts)][4]

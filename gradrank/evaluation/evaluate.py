@@ -71,7 +71,15 @@ class Evaluation:
         return tuple(self.values)
 
     def summary(self, system: str, measure: Measure) -> Summary:
-        """Mean, standard error and interval of a system by a measure; left-out queries do not count."""
+        """Mean, standard error and interval of a system by a measure; left-out queries do not count.
+
+        Parameters
+        ----------
+        system
+            Name of the system.
+        measure
+            One of ``measures``.
+        """
         values = self.values[system][measure]
         kept = ~np.isnan(values)
         weights = None
@@ -223,6 +231,6 @@ def evaluate(
         name: bound_values(bound, scores_of(system, documents, name=name, n_jobs=n_jobs))
         for name, system in named.items()
     }
-    sources = dict.fromkeys(measure.label or measure.default_source for measure in columns)
+    sources = dict.fromkeys(measure.source for measure in columns)
     facts = {source or held.label_names[0]: label_facts(held, source) for source in sources}
     return Evaluation(held.qid, columns, values, facts, held.weight if weighted else None, documents.notes)

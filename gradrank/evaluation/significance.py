@@ -69,7 +69,16 @@ def t_test(a: ArrayLike, b: ArrayLike, *, weights: ArrayLike | None = None, leve
     ``t = mean(d) / sqrt(var(d) / n)`` with ``n − 1`` degrees of freedom. For the thousands of queries
     of the ranking papers this is their criterion "ratio above 1.96". With weights the mean is the
     weighted one and its variance ``n/(n−1) · Σ w²(d − mean)² / (Σ w)²``, which is the usual one for
-    equal weights. The interval covers ``1 − level``.
+    equal weights.
+
+    Parameters
+    ----------
+    a, b
+        Values of the two systems, query by query; NaN leaves the query out. The difference is a − b.
+    weights
+        One weight per query; all the same unless given.
+    level
+        The interval covers ``1 − level``.
 
     >>> result = t_test([0.5, 0.7, 0.9, 0.8], [0.4, 0.5, 0.9, 0.7])
     >>> round(result.statistic, 3), round(result.p, 3)
@@ -109,6 +118,19 @@ def randomization_test(
     observed one, ``(1 + count) / (1 + resamples)``. The test itself has no interval; the one given is
     that of the t-test.
 
+    Parameters
+    ----------
+    a, b
+        Values of the two systems, query by query; NaN leaves the query out. The difference is a − b.
+    weights
+        One weight per query; all the same unless given.
+    level
+        The interval covers ``1 − level``.
+    resamples
+        Number of random sign assignments.
+    random_state
+        Seed of the assignments.
+
     >>> randomization_test([0.5, 0.7, 0.9, 0.8], [0.4, 0.5, 0.9, 0.7]).p
     0.25
     """
@@ -146,6 +168,19 @@ def bootstrap_test(
     differences (Efron). The p-value is the level at which that interval begins to hold 0: twice the
     smaller share of resampled means on either side of 0, with the observed mean counted once.
 
+    Parameters
+    ----------
+    a, b
+        Values of the two systems, query by query; NaN leaves the query out. The difference is a − b.
+    weights
+        One weight per query; all the same unless given.
+    level
+        The interval covers ``1 − level``.
+    resamples
+        How often queries are drawn.
+    random_state
+        Seed of the draws.
+
     >>> result = bootstrap_test([0.5, 0.7, 0.9, 0.8], [0.4, 0.6, 0.8, 0.7])
     >>> round(result.low, 3), round(result.high, 3), result.p < 0.001
     (0.1, 0.1, True)
@@ -171,6 +206,11 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     The smallest of m p-values is multiplied by m, the next by m − 1, and so on; none may fall below the
     one before it nor exceed 1 (Holm 1979). The chance of any false finding in the table then stays
     below the level. NaN (no test was possible) stays NaN and is not counted among the m.
+
+    Parameters
+    ----------
+    p_values
+        The p-values of all rows of the table.
 
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]

@@ -132,7 +132,13 @@ class Table:
         return "\n".join(lines) + "\n"
 
     def to_html(self, strong_cells: Container[tuple[int, int]] = ()) -> str:
-        """The table for a notebook, as people read it; cells (row, column) to be in bold may be named."""
+        """The table for a notebook, as people read it.
+
+        Parameters
+        ----------
+        strong_cells
+            Cells to be in bold: pairs of the numbers of their row and column.
+        """
         rows = [
             [strong(cell) if (number, column) in strong_cells else cell for column, cell in enumerate(self._shown(row))]
             for number, row in enumerate(self.rows)

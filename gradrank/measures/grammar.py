@@ -46,7 +46,13 @@ class Expression:
 
 
 def parse_expression(text: str) -> Expression:
-    """Parse a name of the grammar; whatever is wrong is said in a MeasureError."""
+    """Parse a name of the grammar; whatever is wrong is said in a MeasureError.
+
+    Parameters
+    ----------
+    text
+        The name, such as ``NDCG@10``.
+    """
     shown = text if len(text) <= 60 else text[:57] + "…"
     if not text.strip():
         raise MeasureError("the name of a measure is empty")

@@ -13,7 +13,7 @@ from gradrank.measures.bpref import Bpref
 from gradrank.measures.cndcg import CNDCG
 from gradrank.measures.dcg import DCG
 from gradrank.measures.err import ERR
-from gradrank.measures.graded import AnyMeasure, Graded
+from gradrank.measures.graded import AnyMeasure, Graded, single_measures
 from gradrank.measures.grammar import TREC_EVAL_NAMES, Expression, parse_expression, trec_eval_name
 from gradrank.measures.kappa_err import KappaERR
 from gradrank.measures.kappa_ndcg import KappaNDCG
@@ -92,10 +92,8 @@ def as_measures(measures: AnyMeasure | str | Iterable[AnyMeasure | str]) -> tupl
     >>> as_measures("NDCG@10"), as_measures(["MAP", NDCG(3), "Graded(NDCG@3, MRR)"])
     ((NDCG@10,), (MAP, NDCG@3, MRR))
     """
-    given = [measures] if isinstance(measures, str | Measure | Graded) else list(measures)
-    found = [as_measure(measure) for measure in given]
-    parts = [part for measure in found for part in measure.parts]
-    return tuple(dict.fromkeys(parts))
+    given = (measures,) if isinstance(measures, str | Measure | Graded) else measures
+    return single_measures(as_measure(measure) for measure in given)
 
 
 def measure_of(expression: Expression, convention: str | None = None) -> AnyMeasure:

@@ -148,7 +148,7 @@ def _generic_scores(model: Any, X: Any) -> Any:
 
 
 def _class_scores(model: Any, X: Any) -> Any:
-    """What a classifier decides by, as one number a document: its classes alone would tie most documents."""
+    """What a classifier decides by, as one number per document: its classes alone would tie most documents."""
     classes = np.asarray(model.classes_)
     if len(classes) == 2 and hasattr(model, "decision_function"):
         return model.decision_function(X)

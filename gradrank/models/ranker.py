@@ -32,6 +32,13 @@ class Ranker(ABC):
     A subclass says how it scores a matrix of its own features (:meth:`_score`) and how it turns into
     plain numbers and back (:meth:`_payload`, :meth:`_from_payload`); everything else is here.
 
+    Parameters
+    ----------
+    feature_names
+        Names of the features, in the order of the columns to score.
+    training
+        Facts about the training, which are saved with the ranker.
+
     >>> from gradrank.models.linear import LinearRanker
     >>> ranker: Ranker = LinearRanker([2.0, 1.0], feature_names=["a", "b"])
     >>> ranker.predict([[1.0, 0.5]]).tolist()
@@ -64,7 +71,13 @@ class Ranker(ABC):
         return self._training
 
     def remember(self, **facts: Any) -> None:
-        """Add to the facts about the training, which are saved with the ranker."""
+        """Add to the facts about the training, which are saved with the ranker.
+
+        Parameters
+        ----------
+        facts
+            Names and values: text, numbers, lists and mappings of them.
+        """
         self._training.update(facts)
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
@@ -83,7 +96,15 @@ class Ranker(ABC):
         return self._score(self.matrix(X), n_jobs)
 
     def grouped_scores(self, data: RankingData, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Scores in the data's own order, the documents of a query together; :meth:`predict` has them as given."""
+        """Scores in the data's own order, the documents of a query together; :meth:`predict` has them as given.
+
+        Parameters
+        ----------
+        data
+            The documents; features are matched by name.
+        n_jobs
+            Threads to use; all cores by default.
+        """
         return self._score(self.matrix(data), n_jobs)
 
     def matrix(self, X: Any) -> Matrix:
@@ -91,7 +112,12 @@ class Ranker(ABC):
         return feature_matrix(X, self._feature_names)
 
     def renamed(self, feature_names: Sequence[str]) -> Ranker:
-        """The same ranker under other names for its features, given in the order of its own.
+        """The same ranker under other names for its features.
+
+        Parameters
+        ----------
+        feature_names
+            The new names, in the order of the old ones.
 
         >>> from gradrank.models.feature import FeatureRanker
         >>> FeatureRanker("f2", feature_names=["f1", "f2"]).renamed(["bm25", "age"]).feature
@@ -184,7 +210,13 @@ class Ranker(ABC):
         }
 
     def save(self, path: str | Path) -> None:
-        """Write one UTF-8 JSON file, or nothing if it fails; numbers come back exactly."""
+        """Write one UTF-8 JSON file, or nothing if it fails; numbers come back exactly.
+
+        Parameters
+        ----------
+        path
+            The file; :func:`~gradrank.load_ranker` reads it.
+        """
         text = _readable_json(self.to_dict())
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")

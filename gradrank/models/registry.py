@@ -26,9 +26,13 @@ RANKERS: dict[str, str] = {
 
 
 def load_ranker(path: str | Path) -> Ranker:
-    """Read a ranker that :meth:`Ranker.save`, LightGBM or XGBoost wrote; the content tells which.
+    """Read a ranker that :meth:`Ranker.save`, LightGBM or XGBoost wrote.
 
-    LightGBM: the text file of ``Booster.save_model``. XGBoost: JSON or UBJSON of ``save_model``.
+    Parameters
+    ----------
+    path
+        The file: gradrank's JSON or safetensors, the text of LightGBM's ``Booster.save_model``, or JSON or UBJSON of
+        XGBoost's ``save_model``. The content tells which it is.
 
     >>> import tempfile
     >>> from gradrank.models.linear import LinearRanker

@@ -95,7 +95,7 @@ a net or a weighted sum
 
 
 def along_lines(start: FloatArray, slopes: FloatArray, distances: FloatArray) -> Iterator[FloatArray]:
-    """start + η · slope: for each slope (one number a document) an array of distances × documents, used again.
+    """start + η · slope: for each slope (one number per document) an array of distances × documents, used again.
 
     >>> [scores.tolist() for scores in along_lines(np.ones(1), np.array([[2.0]]), np.array([0.0, 0.5]))]
     [[[1.0], [2.0]]]
@@ -109,7 +109,7 @@ def along_lines(start: FloatArray, slopes: FloatArray, distances: FloatArray) ->
 
 
 def projections(basis: FloatArray, vectors: FloatArray) -> FloatArray:
-    """vectors · basisᵀ: one row a vector, one column a document.
+    """vectors · basisᵀ: one row per vector, one column per document.
 
     Not by a linear algebra library: equal documents must get equal numbers, to the last bit, wherever they stand, or
     their ties would be broken by rounding.

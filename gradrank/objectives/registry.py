@@ -81,6 +81,12 @@ def with_construction(objective: str | Objective, construction: str | Constructi
 def parse_objective(text: str) -> Objective:
     """Make an objective from its name.
 
+    Parameters
+    ----------
+    text
+        The name of a measure, which means its λ-gradient, or of an objective such as ``Lambda(NDCG, cost=sigmoid)`` or
+        ``ListNet``.
+
     >>> parse_objective("MAP"), parse_objective("Lambda(NDCG, cost=sigmoid, mu=1)")
     (Lambda(MAP, normalize=log, gap=true), Lambda(NDCG, cost=sigmoid, mu=1))
     """

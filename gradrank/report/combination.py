@@ -80,7 +80,7 @@ def verdict(found: Combination, names: tuple[str, str] = ("A", "B")) -> str:
 
 
 def draw_combination(found: Combination, names: tuple[str, str] = ("A", "B")) -> Any:
-    """A matplotlib figure of the curve, one panel a measure, with the chosen weight."""
+    """A matplotlib figure of the curve, one panel per measure, with the chosen weight."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -20,7 +20,14 @@ class Headline:
 
 
 def headline(evaluation: Evaluation, comparison: Comparison | None) -> Headline:
-    """The verdict by the first measure.
+    """The verdict in a sentence: who ranks best by the first measure, by how much, and how sure that is.
+
+    Parameters
+    ----------
+    evaluation
+        What :func:`~gradrank.evaluate` gave.
+    comparison
+        What :func:`~gradrank.compare` made of it; None if nothing was tested.
 
     >>> import numpy as np
     >>> from gradrank.data.ranking_data import RankingData

@@ -26,7 +26,7 @@ def can_be_drawn(table: Table) -> bool:
 
 
 def draw_tables(tables: tuple[Table, ...]) -> Figure:
-    """One panel a table that can be drawn."""
+    """One panel for each table that can be drawn."""
     drawn = [table for table in tables if can_be_drawn(table)]
     figure, axes = new_figure(len(drawn), width=5.0, height=3.6, across=2)
     for axis, table in zip(axes, drawn, strict=True):

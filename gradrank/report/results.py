@@ -57,7 +57,7 @@ class MeanRow:
 
 
 def mean_rows(evaluation: Evaluation, comparison: Comparison | None) -> list[MeanRow]:
-    """One row a system, one cell a measure."""
+    """One row per system, one cell per measure."""
     marks = {} if comparison is None else {(row.system, row.measure): MARKS[row.verdict] for row in comparison.rows}
     summaries = {
         (system, measure): evaluation.summary(system, measure)
@@ -116,7 +116,7 @@ class Forest:
 
 
 def forests(comparison: Comparison) -> list[Forest]:
-    """One forest plot a measure."""
+    """One forest plot per measure."""
     plots = []
     for measure in dict.fromkeys(row.measure for row in comparison.rows):
         rows = [row for row in comparison.rows if row.measure == measure]
@@ -162,7 +162,7 @@ class QueryCounts:
 
 
 def query_counts(evaluation: Evaluation, comparison: Comparison) -> list[QueryCounts]:
-    """Queries won and lost by the first measure, one row a system, all histograms on one axis."""
+    """Queries won and lost by the first measure, one row per system, all histograms on one axis."""
     measure = evaluation.measures[0]
     rows = [row for row in comparison.rows if row.measure == measure]
     differ = {row.system: _used_differences(evaluation, row.system, comparison.baseline, measure) for row in rows}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import doctest
 import inspect
 import re
@@ -25,6 +26,18 @@ def test_every_public_name_is_explained_with_an_example(name: str) -> None:
     thing = getattr(gradrank, name)
     assert inspect.getdoc(thing)
     assert doctest.DocTestParser().get_examples(thing.__doc__)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_is_explained(name: str) -> None:
+    thing = getattr(gradrank, name)
+    if dataclasses.is_dataclass(thing) or (isinstance(thing, type) and issubclass(thing, Exception)):
+        return  # fields of values are explained where they are declared; nobody else makes our errors
+    wanted = [parameter for parameter in inspect.signature(thing).parameters if parameter != "self"]
+    section = (inspect.getdoc(thing) or "").partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    lines = [line for line in section.splitlines() if line and not line.startswith(" ")]
+    explained = [word.strip().lstrip("*") for line in lines for word in line.split(" : ")[0].split(",")]
+    assert [parameter for parameter in wanted if parameter not in explained] == []
 
 
 def test_public_names_are_listed() -> None:

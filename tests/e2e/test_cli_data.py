@@ -196,7 +196,7 @@ def test_split_errors(arguments, message) -> None:
 def test_info() -> None:
     Path("data.txt").write_text("0 qid:a 1:7 2:0\n0 qid:a 1:7 2:1\n2 qid:b 1:7 2:2\n")
     table = run("info", "data.txt").stdout
-    assert re.search(r"documents a query\s+1 to 2, median 1.5", table)
+    assert re.search(r"documents per query\s+1 to 2, median 1.5", table)
     assert re.search(r"label 0\s+2 \(66.7%\)", table)
     assert "! label 'label': 1 of 2 queries have no relevant document" in table
     described = json.loads(run("info", "data.txt", "--format", "json").stdout)

@@ -57,7 +57,7 @@ def _sizes(name: str, found: Profile) -> Table:
         ("queries", f"{found.queries:,}"),
         ("documents", f"{found.documents:,}"),
         (
-            "documents a query",
+            "documents per query",
             f"{found.documents_min:,} to {found.documents_max:,}, median {found.documents_median:,g}",
         ),
         ("queries with one document", f"{found.queries_with_one_document:,}"),

@@ -108,7 +108,14 @@ def _shown(token: bytes) -> str:
 
 
 def write_column(values: ArrayLike, path: str | Path) -> None:
-    """Write one number per line, each as short as reads back exactly; compressed by the name's suffix.
+    """Write one number per line, each as short as reads back exactly.
+
+    Parameters
+    ----------
+    values
+        The numbers.
+    path
+        The file; compressed if its name ends in ``.gz``, ``.xz`` or ``.zst``.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "scores.txt"

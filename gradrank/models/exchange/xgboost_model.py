@@ -67,7 +67,7 @@ def _parse(model: Mapping[str, Any]) -> XGBoostModel:
     learner = model["learner"]
     parameters = learner["learner_model_param"]
     if int(parameters.get("num_class", 0)) > 1 or int(parameters.get("num_target", 1)) > 1:
-        raise ModelError("is an XGBoost model of several classes or targets, expected one score a document")
+        raise ModelError("is an XGBoost model of several classes or targets, expected one score per document")
     booster = learner["gradient_booster"]
     weights = None
     if booster["name"] == "dart":
@@ -113,7 +113,7 @@ def _tree(tree: Mapping[str, Any], n_features: int) -> Tree:
     if len(tree.get("categories_nodes", ())):
         raise ModelError("has categorical splits of XGBoost, which are not supported")
     if int(tree.get("tree_param", {}).get("size_leaf_vector", 1)) > 1:
-        raise ModelError("has XGBoost trees with several values a leaf, which are not supported")
+        raise ModelError("has XGBoost trees with several values per leaf, which are not supported")
     left = np.asarray(tree["left_children"], dtype=np.int64)
     right = np.asarray(tree["right_children"], dtype=np.int64)
     condition = np.asarray(tree["split_conditions"], dtype=np.float32)

@@ -29,10 +29,21 @@ _WEIGHT, _MEAN, _SCALE = "module.", "scaling.mean", "scaling.scale"
 
 
 class ModuleRanker(Ranker):
-    """score(x) = module(scaled x), for any ``torch.nn.Module`` that gives one number a row.
+    """A PyTorch module as a ranker: score(x) = module(scaled x).
 
     Saved as safetensors: the weights by name, with the class's name for people to read. No code is ever loaded from
     the file, so reading it back takes a module of that class: :meth:`load`.
+
+    Parameters
+    ----------
+    module
+        A ``torch.nn.Module`` that gives one number per row.
+    feature_names
+        Names of the features that it takes.
+    scaling
+        How features are brought to one scale; not at all unless given.
+    training
+        Facts about the training.
 
     >>> module = torch.nn.Linear(2, 1)
     >>> ranker = ModuleRanker(module, feature_names=["bm25", "age"])
@@ -98,7 +109,15 @@ class ModuleRanker(Ranker):
 
     @classmethod
     def load(cls, path: str | Path, module: torch.nn.Module) -> Self:
-        """Read the weights of a saved ranker into (a copy of) a module of the class that was saved."""
+        """Read a saved ranker.
+
+        Parameters
+        ----------
+        path
+            The file that :meth:`save` wrote.
+        module
+            A module of the class that was saved; a copy of it gets the weights.
+        """
         try:
             manifest, tensors = read_tensor_bytes(Path(path).read_bytes())
         except OSError as error:
@@ -156,7 +175,7 @@ def one_thread() -> Iterator[None]:
 
 
 def scores_of(module: torch.nn.Module, X: torch.Tensor) -> torch.Tensor:
-    """A module's output, one number a row."""
+    """A module's output, one number per row."""
     scores = module(X)
     if not isinstance(scores, torch.Tensor) or scores.numel() != len(X):
         found = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__

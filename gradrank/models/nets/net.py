@@ -174,7 +174,13 @@ class NetRanker(WeightVector, Ranker):
 
     # ------------------------------------------------------------------ files
     def save(self, path: str | Path) -> None:
-        """Write one file, or nothing if it fails: safetensors if the name says so, else JSON."""
+        """Write one file, or nothing if it fails.
+
+        Parameters
+        ----------
+        path
+            The file: safetensors if its name ends in ``.safetensors``, else JSON.
+        """
         if Path(path).suffix != SAFETENSORS_SUFFIX:
             super().save(path)
             return

@@ -37,7 +37,7 @@ class Scaling:
         for name in ("mean", "scale"):
             vector = np.array(getattr(self, name), dtype=np.float64)
             if vector.ndim != 1 or len(vector) != len(self.mean):
-                raise ModelError(f"{name} has shape {vector.shape}, expected one number a feature")
+                raise ModelError(f"{name} has shape {vector.shape}, expected one number per feature")
             if not np.isfinite(vector).all() or (name == "scale" and (vector < 0).any()):
                 raise ModelError(
                     f"{name} holds a value that is not a finite number{' of 0 or more' * (name == 'scale')}"

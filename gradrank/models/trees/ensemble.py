@@ -136,7 +136,13 @@ class TreeEnsemble(Ranker):
         return out
 
     def predict_leaf(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.int32]:
-        """The number of the leaf that each document reaches in each tree, documents × trees."""
+        """The number of the leaf that each document reaches in each tree, documents × trees.
+
+        Parameters
+        ----------
+        X, n_jobs
+            As :meth:`predict` takes them.
+        """
         matrix = self.matrix(X)
         out = np.empty((len(matrix), self.n_trees), dtype=np.int32)
         arrays, edges = self.arrays, _block_edges(len(matrix))
@@ -152,6 +158,11 @@ class TreeEnsemble(Ranker):
         """Each feature's share in each score (Tree SHAP, Lundberg et al. 2018), documents × (features + 1).
 
         Rows add up to the score; the last column is the mean score over the training documents.
+
+        Parameters
+        ----------
+        X
+            As :meth:`predict` takes it.
         """
         import lightgbm
 
@@ -182,7 +193,13 @@ class TreeEnsemble(Ranker):
 
     # ------------------------------------------------------------------ derived
     def truncate(self, n_trees: int) -> TreeEnsemble:
-        """The ensemble of the first trees."""
+        """The ensemble of the first trees.
+
+        Parameters
+        ----------
+        n_trees
+            How many trees to keep.
+        """
         if not 0 <= n_trees <= self.n_trees:
             raise ModelError(f"cannot keep {n_trees} trees of {self.n_trees}")
         return self.with_trees(self._trees[:n_trees])
@@ -215,7 +232,7 @@ class TreeEnsemble(Ranker):
         parsed = parse_lightgbm(lightgbm_text(model))
         if parsed.trees_per_iteration != 1:
             raise ModelError(
-                f"is a LightGBM model of {parsed.trees_per_iteration} classes, expected one score a document"
+                f"is a LightGBM model of {parsed.trees_per_iteration} classes, expected one score per document"
             )
         facts = {"objective": parsed.objective, "source": "lightgbm"} if training is None else training
         return cls(parsed.trees, parsed.feature_names, categories=parsed.categories, training=facts)
@@ -307,8 +324,16 @@ def _block_edges(n_docs: int) -> NDArray[np.int64]:
 def assign_leaves(tree: Tree, X: NDArray[Any], *, n_jobs: int | None = None) -> NDArray[np.int32]:
     """The leaf of one tree that each row of a float32 or float64 matrix reaches.
 
-    A tree whose leaf values are the leaves' numbers scores each row with its leaf. Column-major matrices are read
-    three times as fast as row-major ones.
+    A tree whose leaf values are the leaves' numbers scores each row with its leaf.
+
+    Parameters
+    ----------
+    tree
+        The tree.
+    X
+        The matrix; column-major ones are read three times as fast as row-major ones.
+    n_jobs
+        Threads to use; all cores by default.
 
     >>> stump = Tree.numerical(split_feature=[0], threshold=[0.5], left=[-1], right=[-2], leaf_value=[1.0, 2.0])
     >>> assign_leaves(stump, np.array([[0.4], [0.6]], dtype=np.float32)).tolist()

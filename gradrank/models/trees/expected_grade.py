@@ -96,7 +96,13 @@ class ExpectedGrade(Ranker):
         return self.ensembles
 
     def probabilities(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """The chance of each class for each document, P(k | x): documents × classes."""
+        """The chance of each class for each document, P(k | x): documents × classes.
+
+        Parameters
+        ----------
+        X, n_jobs
+            As :meth:`predict` takes them.
+        """
         raw = np.column_stack([ensemble.predict(X, n_jobs=n_jobs) for ensemble in self.ensembles])
         raw -= raw.max(axis=1, keepdims=True)
         np.exp(raw, out=raw)
@@ -114,7 +120,13 @@ class ExpectedGrade(Ranker):
         return total
 
     def truncate(self, iterations: int) -> ExpectedGrade:
-        """The ranker of the first iterations (one tree per class each)."""
+        """The ranker of the first iterations.
+
+        Parameters
+        ----------
+        iterations
+            How many to keep; each has one tree per class.
+        """
         return ExpectedGrade([e.truncate(iterations) for e in self.ensembles], self.grades, training=self.training)
 
     def _described(self) -> str:

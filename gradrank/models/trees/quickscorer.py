@@ -1,6 +1,6 @@
 """QuickScorer: the scores of a tree ensemble by bit masks instead of walks (Lucchese et al., SIGIR 2015).
 
-Each tree has a mask with one bit a leaf, all set. A node whose test fails (the document goes right) clears the
+Each tree has a mask with one bit per leaf, all set. A node whose test fails (the document goes right) clears the
 bits of the leaves on its left; in the end the lowest set bit is the leaf the document reaches. Nodes of all trees
 are grouped by feature and sorted by threshold, so that those that fail for a value come first, and 64 documents go
 side by side in one vectorized loop.

@@ -51,7 +51,7 @@ class Tree:
     right: NDArray[np.int32]
     leaf_value: NDArray[np.float64]
     cat_start: NDArray[np.int64]
-    """Bit set ``s`` is ``cat_words[cat_start[s]:cat_start[s + 1]]``, 32 categories a word."""
+    """Bit set ``s`` is ``cat_words[cat_start[s]:cat_start[s + 1]]``, 32 categories per word."""
     cat_words: NDArray[np.uint32]
     split_gain: NDArray[np.float64]
     """How much each split improved the training objective; 0 if unknown."""
@@ -75,7 +75,19 @@ class Tree:
         leaf_value: Sequence[float] | NDArray[Any],
         default_left: bool = True,
     ) -> Tree:
-        """A tree of numerical splits where NaN is the missing value."""
+        """A tree of numerical splits where NaN is the missing value.
+
+        Parameters
+        ----------
+        split_feature, threshold
+            For each node the number of its feature, and the largest value that goes left.
+        left, right
+            For each node its children: c ≥ 0 is node c, c < 0 is leaf ~c.
+        leaf_value
+            The value of each leaf, one more than there are nodes.
+        default_left
+            Whether a missing value goes left.
+        """
         n_nodes = len(split_feature)
         decision = np.full(n_nodes, MISSING_NAN | (DEFAULT_LEFT if default_left else 0), dtype=np.uint8)
         return cls.of(

@@ -255,13 +255,13 @@ def test_weighted_means_are_called_so() -> None:
 
 
 def test_facts_of_the_data() -> None:
-    (row,) = Page(full_page()).table("Documents a query")[1:]
+    (row,) = Page(full_page()).table("Documents per query")[1:]
     assert row == ["test", "2", "4", "1", "1 to 3, median 2", "1", "0", "0: 50.0%, 1: 25.0%, 2: 25.0%"]
 
 
 def test_data_without_labels() -> None:
     held = RankingData.from_arrays(np.zeros((2, 1)), None, qid=["a", "a"])
-    (row,) = Page(full_page(data={"test": held})).table("Documents a query")[1:]
+    (row,) = Page(full_page(data={"test": held})).table("Documents per query")[1:]
     assert row[-3:] == ["1", "2", "–"]
 
 
