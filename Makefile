@@ -9,13 +9,14 @@ OLDEST := .venv-oldest/bin
 PIP = -m pip install --quiet --disable-pip-version-check
 INSTALL = $(BIN)/python $(PIP) $(addprefix -c ,$(CONSTRAINTS))
 PYTEST := pytest -n 2 --dist worksteal
-# Tests of kernels on little data, for runs that are slow: kernels as plain Python (which warns where machine code
-# overflows in silence), and kernels that check every index.
-KERNELS := tests/unit/measures tests/unit/objectives tests/unit/test_ranking.py tests/unit/models tests/unit/data/formats \
-  tests/unit/learners/linear/test_svm_risks.py tests/unit/learners/boosting tests/unit/learners/trees/test_rounding.py \
-  tests/unit/optimality/test_rerank.py tests/unit/optimality/test_terrain.py tests/unit/combine/test_optimal.py \
-  tests/contracts/test_measures.py tests/contracts/test_objectives.py tests/contracts/test_rankers.py
-PLAIN := -W ignore::RuntimeWarning -k "not threads and not long and not large"
+# Tests of kernels on little data, which also run with kernels as plain Python (a thousand times slower, and warning where
+# machine code overflows in silence), and the others, whose kernels count on numbers of 64 bits or want many documents.
+LITTLE := tests/unit/measures tests/unit/objectives tests/unit/test_ranking.py tests/unit/learners/boosting \
+  tests/unit/learners/linear/test_svm_risks.py tests/unit/optimality/test_rerank.py tests/unit/optimality/test_terrain.py \
+  tests/unit/combine/test_optimal.py tests/contracts/test_measures.py tests/contracts/test_objectives.py \
+  tests/contracts/test_rankers.py
+KERNELS := $(LITTLE) tests/unit/models tests/unit/data tests/unit/learners/linear tests/unit/learners/trees/test_rounding.py
+PLAIN := -W ignore::RuntimeWarning -k "not threads and not long and not large" $(LITTLE)
 
 # Threads of LightGBM that wait must sleep, not spin: on cores that others use too, spinning costs many times the work.
 demo test test-oldest test-kernels coverage: export OMP_WAIT_POLICY := passive
@@ -35,13 +36,13 @@ test-oldest: .venv-oldest/.test browser ## all tests with the oldest dependencie
 	$(OLDEST)/$(PYTEST)
 
 test-kernels: .venv/.dev ## kernels as plain Python, then compiled with checks of every index
-	NUMBA_DISABLE_JIT=1 $(BIN)/$(PYTEST) $(PLAIN) $(KERNELS)
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba-checked $(BIN)/$(PYTEST) $(KERNELS)
+	NUMBA_DISABLE_JIT=1 $(BIN)/$(PYTEST) $(PLAIN)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-checked $(BIN)/$(PYTEST) $(KERNELS)
 
 coverage: .venv/.dev browser ## which lines the tests run; kernels count where they run as plain Python
 	rm -f .coverage .coverage.*
 	$(BIN)/$(PYTEST) --cov --cov-report=
-	NUMBA_DISABLE_JIT=1 $(BIN)/$(PYTEST) $(PLAIN) --cov --cov-append --cov-report=term --cov-report=html $(KERNELS)
+	NUMBA_DISABLE_JIT=1 $(BIN)/$(PYTEST) --cov --cov-append --cov-report=term --cov-report=html $(PLAIN)
 
 lint: .venv/.dev ## style, types and import layers
 	$(BIN)/ruff check
