@@ -257,8 +257,9 @@ def adapt(
     >>> from gradrank.data.artificial import make_data
     >>> from gradrank.models.linear import LinearRanker
     >>> data = make_data(30, n_docs=10, n_features=3, random_state=1)
-    >>> adapt(LinearRanker([1.0, 0.0, 0.0]), data, trees=3)
-    WeightedSum(3 features)
+    >>> base, trees = adapt(LinearRanker([1.0, 0.0, 0.0]), data, trees=3).parts
+    >>> type(base[1]).__name__, len(trees[1].trees)
+    ('LinearRanker', 3)
     """
     options = {**sensible_parameters(data), **(parameters or {}), "n_estimators": trees, "early_stopping_rounds": None}
     learner = LambdaSMART(objective, base=base, random_state=random_state, n_jobs=n_jobs, **options)
