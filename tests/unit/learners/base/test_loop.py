@@ -114,14 +114,26 @@ def test_an_interruption_before_the_first_step_is_passed_on() -> None:
         run_course(Never([1]), monitor())
 
 
-def test_an_interruption_in_a_step_leaves_no_trace_of_it() -> None:
-    class Third(Ranks):
-        def scores(self) -> Mapping[str, NDArray[np.float64]]:
-            if len(self.made) == 3:
-                raise KeyboardInterrupt
-            return super().scores()
+class StoppedBeforeMeasuring(Ranks):
+    """Ctrl-C comes in the third step, before its scores are measured."""
 
-    record = run_course(Third([2, 1, 3, 4]), monitor())
+    def scores(self) -> Mapping[str, NDArray[np.float64]]:
+        if len(self.made) == 3:
+            raise KeyboardInterrupt
+        return super().scores()
+
+
+class StoppedAfterMeasuring(Ranks):
+    """Ctrl-C comes in the third step, when its scores have been measured."""
+
+    def keep(self, best: bool) -> None:
+        if len(self.made) == 3:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("kind", [StoppedBeforeMeasuring, StoppedAfterMeasuring])
+def test_an_interruption_in_a_step_leaves_no_trace_of_it(kind: type[Ranks]) -> None:
+    record = run_course(kind([2, 1, 3, 4]), monitor())
     assert (record.steps, record.best, record.interrupted) == (2, 2, True)
     assert record.curves == {"valid": {"MRR": [0.5, 1.0]}}
 

@@ -12,11 +12,12 @@ from gradrank.data import RankingData
 from gradrank.data.artificial import make_splits
 from gradrank.errors import GradrankError
 from gradrank.learners import MART, LambdaMART, LambdaSMART, McRank, Step
+from gradrank.learners.trees.boosting import LambdaCourse
 from gradrank.measures import NDCG, Measure, parse_measure
 from gradrank.models.linear import LinearRanker
 from gradrank.models.registry import load_ranker
 from gradrank.models.trees.ensemble import TreeEnsemble, assign_leaves
-from gradrank.objectives import Lambda, Regression
+from gradrank.objectives import Lambda, Regression, parse_objective
 
 SPLITS = make_splits(60, n_docs=12, n_features=6, random_state=3)
 TRAIN, VALI, TEST = SPLITS["train"], SPLITS["vali"], SPLITS["test"]
@@ -366,6 +367,25 @@ def test_every_measure_trains(target: str) -> None:
     tied, ideal = (measure.mean(scores, TRAIN) for scores in (np.zeros(TRAIN.n_docs), TRAIN.label()))
     # Twelve trees go more than half of the way from chance to the best order.
     assert measure.mean(model.predict(TRAIN), TRAIN) > 0.5 * (tied + ideal)
+
+
+def test_every_tree_draws_its_own_share_of_the_queries() -> None:
+    """Which queries a tree sees: as many as asked for, others for each tree, none left out for ever."""
+    objective = parse_objective("NDCG@5")
+    learner = LambdaMART(subsample=0.3, random_state=2)
+    course = LambdaCourse(TRAIN, {}, objective, objective.bind(TRAIN), learner, learner._rules(), measure=NDCG(5))
+    samples = [course.sampled_queries(step) for step in range(40)]
+    assert all(sample is not None and sample.sum() == round(0.3 * TRAIN.n_queries) for sample in samples)
+    counts = np.sum(samples, axis=0)
+    # Of 40 draws with chance 0.3 nobody is drawn never or nearly always.
+    assert counts.min() > 2
+    assert counts.max() < 26
+    np.testing.assert_array_equal(samples[7], course.sampled_queries(7))
+    gradients = course._bound.gradients(np.zeros(TRAIN.n_docs))
+    lambdas, rhos = course.sampled(gradients.lambdas, gradients.rhos, 0)
+    inside = np.repeat(samples[0], TRAIN.sizes)
+    np.testing.assert_array_equal(lambdas, np.where(inside, gradients.lambdas, 0))
+    np.testing.assert_array_equal(rhos, np.where(inside, gradients.rhos, 0))
 
 
 # ---------------------------------------------------------------- scikit-learn's habits
