@@ -57,7 +57,7 @@ def main() -> None:
     """Print seconds for growing numbers of queries, then of documents a query."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measure", default="NDCG@10")
-    parser.add_argument("--threads", type=int)
+    parser.add_argument("--threads", dest="n_jobs", type=int)
     options = parser.parse_args()
     measure = parse_measure(options.measure)
     assert isinstance(measure, Measure)

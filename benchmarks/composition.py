@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--docs", type=int, default=480_000)
     parser.add_argument("--features", type=int, default=136)
     parser.add_argument("--trees", type=int, default=40)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", dest="n_jobs", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=8)
     options = parser.parse_args()
     data = made_up(options.docs, options.features)

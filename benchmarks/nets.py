@@ -16,8 +16,8 @@ import numpy as np
 import torch
 
 from gradrank.data import RankingData
-from gradrank.learners import Step
-from gradrank.learners.nets import LambdaRank, ListNet, NetLearner, RankNet
+from gradrank.learners import LambdaRank, ListNet, RankNet, Step
+from gradrank.learners.nets.learner import NetLearner
 from gradrank.models.nets.scaling import Scaling
 
 
@@ -74,19 +74,25 @@ def main() -> None:
         ("docs", 50),
         ("features", 50),
         ("hidden", 10),
-        ("n_jobs", 2),
+        ("threads", 2),
         ("epochs", 5),
     ):
-        parser.add_argument(f"--{name}", type=int, default=default)
+        parser.add_argument(f"--{name}", dest={"threads": "n_jobs"}.get(name), type=int, default=default)
     options = parser.parse_args()
     data = made_up(options.queries, options.docs, options.features)
-    print(f"{data}; net with {options.hidden} hidden nodes, {options.threads} threads; shortest epoch of several")
+    print(f"{data}; net with {options.hidden} hidden nodes, {options.n_jobs} threads; shortest epoch of several")
     print(f"{'queries a batch':>15} {'':22} {'seconds':>8} {'of plain PyTorch':>17}")
     for batch in (32, 256):
         peer = min(theirs(data, options.hidden, batch, options.n_jobs, options.epochs, 0.01))
         print(f"{batch:>15} {'plain PyTorch RankNet':22} {peer:8.3f} {'':>17}")
         for kind, objective in ((RankNet, None), (ListNet, None), (LambdaRank, "NDCG@10"), (LambdaRank, "MAP(rel=1)")):
-            learner = kind(objective, hidden=options.hidden, batch=batch, epochs=options.epochs, n_jobs=options.n_jobs)
+            learner = kind(
+                objective,
+                hidden_layer_sizes=options.hidden,
+                batch_size=batch,
+                epochs=options.epochs,
+                n_jobs=options.n_jobs,
+            )
             seconds = min(ours(learner, data))
             name = f"{kind.__name__} {objective or ''}".strip()
             print(f"{batch:>15} {name:22} {seconds:8.3f} {seconds / peer:>16.0%}")

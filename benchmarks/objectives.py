@@ -75,8 +75,8 @@ def torch_losses(data: RankingData, scores: np.ndarray, docs: int, n_jobs: int) 
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    for name, default in (("queries", 10_000), ("docs", 50), ("n_jobs", 2), ("rounds", 5)):
-        parser.add_argument(f"--{name}", type=int, default=default)
+    for name, default in (("queries", 10_000), ("docs", 50), ("threads", 2), ("rounds", 5)):
+        parser.add_argument(f"--{name}", dest={"threads": "n_jobs"}.get(name), type=int, default=default)
     options = parser.parse_args()
     data = made_up(options.queries, options.docs)
     scores = np.random.default_rng(1).normal(size=data.n_docs)

@@ -28,12 +28,12 @@ from gradrank.data.artificial import make_splits
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.topk import top_k_labels
 from gradrank.experiments.folders import Fold, read_folds
+from gradrank.learners import RankSVM, SVMmap
 from gradrank.learners.boosting.adarank import AdaRank
 from gradrank.learners.boosting.rankboost import RankBoost
 from gradrank.learners.focused.focused_boost import FocusedBoost
 from gradrank.learners.focused.focused_svm import FocusedSVM
 from gradrank.learners.linear.bundle import Solution
-from gradrank.learners.linear.svm import RankSVM, SVMmap
 
 MQ2007 = Path(__file__).resolve().parents[2] / "shared" / "data" / "mq2007"
 CLOSE = 1e-3

@@ -21,8 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from gradrank.data import RankingData
-from gradrank.learners.trees.grower import TreeGrower, TreeParameters
+from gradrank.learners.trees.grower import TreeGrower
 from gradrank.learners.trees.leaf_values import leaf_values
+from gradrank.learners.trees.parameters import TreeParameters
 from gradrank.measures import ERR, MAP, MRR, NDCG, Measure
 from gradrank.models.trees.ensemble import assign_leaves
 from gradrank.objectives import Lambda, recommended
@@ -58,8 +59,8 @@ def our_iteration(
     data: RankingData, leaves: int, n_jobs: int, *, quantized: bool = True, truncation: int | None = None
 ) -> Callable[[], object]:
     """One step of boosting: λ's of the full list (or truncated as LightGBM's), tree, leaf values, scores."""
-    settings = TreeParameters(num_leaves=leaves, quantized=quantized)
-    grower = TreeGrower(data, settings, split="newton", random_state=0, n_jobs=n_jobs)
+    settings = TreeParameters(num_leaves=leaves, quantized=quantized, random_state=0, n_jobs=n_jobs)
+    grower = TreeGrower(data, settings, split="newton")
     bound = replace(recommended(NDCG()), truncation=truncation).bind(data, n_jobs=n_jobs)
     scores = np.zeros(data.n_docs)
     step = 0
@@ -134,7 +135,7 @@ def main() -> None:
     parser.add_argument("--docs", type=int, default=480_000)
     parser.add_argument("--features", type=int, default=136)
     parser.add_argument("--leaves", type=int, default=31)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", dest="n_jobs", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--memory", choices=["gradrank", "lightgbm"], help=argparse.SUPPRESS)
     options = parser.parse_args()
