@@ -1,16 +1,21 @@
-"""Settings for all tests: Hypothesis without deadlines, since a first call may compile a kernel."""
+"""Settings for all tests: Hypothesis without deadlines, since a first call may compile a kernel; markers of kernels."""
+
+from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
-# Kernels as plain Python are a thousand times slower: fewer examples reach the same lines.
+# Runs under other settings of Numba try fewer examples; see tests/contracts/test_numba_settings.py.
 PLAIN_PYTHON = os.environ.get("NUMBA_DISABLE_JIT", "0") == "1"
+EXAMPLES = int(os.environ.get("GRADRANK_TEST_EXAMPLES", "8" if PLAIN_PYTHON else "60"))
 settings.register_profile(
-    "gradrank",
-    deadline=None,
-    max_examples=8 if PLAIN_PYTHON else 60,
-    suppress_health_check=[HealthCheck.too_slow],
-    derandomize=True,
+    "gradrank", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 settings.load_profile("gradrank")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "kernel: kernels on tiny data; also run without Numba and with checked indices")
+    config.addinivalue_line("markers", "checked: kernels on small data; also run with checked indices")

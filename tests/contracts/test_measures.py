@@ -81,6 +81,7 @@ def test_a_graded_measure_has_the_sources_of_its_parts() -> None:
     assert both.best([[0.5, 0.1, 0.0], [0.495, 0.3, 0.0], [0.4, 0.9, 1.0]]) == 1
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("name", ALL)
 @given(labels=graded, random_state=st.integers(0, 1000))
 def test_swap_delta_is_swap_and_evaluate_again(name: str, labels: list[float | None], random_state: int) -> None:
@@ -101,6 +102,7 @@ def test_swap_delta_of_condensed_lists(name: str, labels: list[float | None]) ->
     np.testing.assert_allclose(m.swap_deltas(column, scores), m.swap_deltas_by_definition(column, scores), atol=1e-12)
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("name", [name for name in ALL if "letor4" not in name and "variant=b" not in name])
 @given(labels=st.lists(st.one_of(st.integers(0, 4), st.none()), min_size=1, max_size=6), data=st.data())
 def test_tied_scores_count_as_the_expectation_over_their_orders(

@@ -16,6 +16,7 @@ from gradrank.ranking import check_scores, order_within_queries, rank, rank_from
 INDPTR = np.array([0, 4])
 
 
+@pytest.mark.kernel
 def test_ties_by_each_policy() -> None:
     scores = np.array([1.0, 2.0, 1.0, 1.0])
     labels = np.array([1, 0, 2, np.nan], dtype=np.float32)
@@ -32,6 +33,7 @@ def test_ties_by_each_policy() -> None:
     }
 
 
+@pytest.mark.kernel
 def test_average_keeps_groups() -> None:
     ranking = rank(np.array([1.0, 2.0, 1.0, 0.0]), INDPTR, ties="average")
     assert ranking.order.tolist() == [1, 0, 2, 3]
@@ -53,6 +55,7 @@ def test_document_ids_are_needed_only_for_ties() -> None:
     assert unretrieved.retrieved.tolist() == [1]
 
 
+@pytest.mark.kernel
 @given(st.lists(st.lists(st.integers(-2, 2), min_size=1, max_size=8), min_size=1, max_size=5), st.integers(0, 99))
 def test_order_is_a_stable_sort_of_each_query(queries: list[list[int]], random_state: int) -> None:
     scores = np.array([score for query in queries for score in query], dtype=float)
@@ -66,6 +69,7 @@ def test_order_is_a_stable_sort_of_each_query(queries: list[list[int]], random_s
         assert shuffled[start:end].tolist() == sorted(rows, key=lambda row: (-scores[row], priority[row]))
 
 
+@pytest.mark.checked
 @pytest.mark.parametrize("length", [1, 2, 255, 256, 257, 1000])
 @pytest.mark.parametrize("kind", ["spread", "nearly equal", "few values", "huge", "infinite"])
 def test_long_and_nearly_tied_lists(length: int, kind: str) -> None:
@@ -104,6 +108,7 @@ def test_scores_are_checked() -> None:
     assert check_scores(np.array([1, 2], dtype=np.int32), 2).dtype == np.float64
 
 
+@pytest.mark.checked
 @pytest.mark.parametrize("length", [255, 256, 257, 511, 512, 513, 768, 2000])
 @pytest.mark.parametrize("levels", [3, 10**9])
 def test_lists_of_any_length_are_sorted_stably(length: int, levels: int) -> None:

@@ -74,6 +74,7 @@ def test_every_measure_of_the_registry_is_tried() -> None:
     assert {type(measure(name)).name for name in NAMES} == set(REGISTRY)
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("form", "low", "high"), RANGES)
 @settings(max_examples=12)
@@ -282,6 +283,7 @@ def test_a_choice_of_queries() -> None:
     assert (part.alpha, part.value) == (alone.alpha, alone.value)
 
 
+@pytest.mark.kernel
 @given(st.lists(st.floats(-10, 10), max_size=150))
 def test_sorting(numbers: list[float]) -> None:
     at, other = np.array(numbers), np.arange(len(numbers))

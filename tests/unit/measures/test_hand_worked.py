@@ -70,6 +70,7 @@ CASES = [
 ]
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize(("name", "labels", "expected"), CASES)
 def test_value(name: str, labels: list[float], expected: float) -> None:
     measure = parse_measure(name)
@@ -79,6 +80,7 @@ def test_value(name: str, labels: list[float], expected: float) -> None:
     np.testing.assert_allclose(measure.values(scores, data)[0], expected, rtol=1e-14)
 
 
+@pytest.mark.kernel
 def test_niu_figures_of_a_top_2_truth() -> None:
     """κ-ERR needs 1/rank, not 1/n, to give the second-best order less than the best."""
     kappa = parse_measure("KappaERR")
@@ -90,12 +92,14 @@ def test_niu_figures_of_a_top_2_truth() -> None:
     np.testing.assert_allclose(swapped, 1 / 4 + (3 / 4) * (3 / 4) / 2)
 
 
+@pytest.mark.kernel
 def test_label_above_the_top_grade_is_refused() -> None:
     data = RankingData.from_arrays(np.zeros((2, 1)), [5, 0], qid=[1, 1])
     with pytest.raises(MeasureError, match=r"label 5 is above the top grade 4.*ERR\(top=5\)"):
         parse_measure("ERR").values([1.0, 2.0], data)  # type: ignore[union-attr]
 
 
+@pytest.mark.kernel
 def test_labels_too_large_for_exponential_gain_are_refused() -> None:
     data = RankingData.from_arrays(np.zeros((2, 1)), [5000, 0], qid=[1, 1])
     with pytest.raises(MeasureError, match="label 5000 is too large"):
@@ -105,6 +109,7 @@ def test_labels_too_large_for_exponential_gain_are_refused() -> None:
     assert linear.mean([2.0, 1.0], data) == 1.0
 
 
+@pytest.mark.kernel
 def test_labels_of_sixty_grades_work() -> None:
     """XGBoost once reported an NDCG of 112 here: 2^60 does not fit its integers."""
     data = RankingData.from_arrays(np.zeros((3, 1)), [60, 30, 0], qid=[1] * 3)
@@ -116,6 +121,7 @@ def test_labels_of_sixty_grades_work() -> None:
     np.testing.assert_allclose(value, expected)
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize(
     ("name", "labels", "message"),
     [
@@ -133,6 +139,7 @@ def test_labels_that_do_not_fit(name: str, labels: list[float], message: str) ->
         measure.values([1.0, 2.0], data)
 
 
+@pytest.mark.kernel
 def test_graded_choice_is_lexicographic_with_tolerance() -> None:
     graded = parse_measure("Graded(NDCG@3, CNDCG@3, MAP, tolerance=0.01)")
     assert isinstance(graded, Graded)

@@ -31,6 +31,7 @@ def test_curvature_is_declared_usable_only_if_it_is_never_negative(cost: PairCos
     assert (min(bends) >= 0.0) == cost.usable_curvature
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("cost", VARIANTS, ids=str)
 @pytest.mark.parametrize("o", [-700.0, -6.0, -0.1, 0.0, 2.0, 700.0])
 def test_the_kernel_for_a_pair_is_the_cost(cost: PairCost, o: float) -> None:
@@ -41,6 +42,7 @@ def test_the_kernel_for_a_pair_is_the_cost(cost: PairCost, o: float) -> None:
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-43)
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("cost", VARIANTS, ids=str)
 def test_the_kernel_for_a_row_is_the_cost(cost: PairCost) -> None:
     rng = np.random.default_rng(0)

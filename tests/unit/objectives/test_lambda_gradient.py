@@ -74,7 +74,7 @@ def test_every_measure_is_a_target() -> None:
 
 
 OPTIONS = [
-    {},
+    pytest.param({}, marks=pytest.mark.kernel),
     {"cost": RankNet(sigma=1.7)},
     {"cost": Sigmoid(mu=0.5)},
     {"cost": Printed()},
@@ -110,6 +110,7 @@ def test_forces_of_a_pair_are_equal_and_opposite(random_state: int, name: str) -
         assert abs(lambdas[start:end].sum()) <= 1e-5 * max(1.0, np.abs(lambdas[start:end]).max())
 
 
+@pytest.mark.kernel
 def test_condensed_lists_leave_unjudged_documents_alone() -> None:
     data, scores = made_up(3, NDCG())
     judged = ~np.isnan(data.label())

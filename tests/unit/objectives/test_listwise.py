@@ -72,6 +72,7 @@ def made_up(objective: Objective, random_state: int) -> tuple[RankingData, np.nd
     return data, rng.normal(size=n)
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=str)
 def test_gradients_are_derivatives_of_the_loss(objective: Objective) -> None:
     data, scores = made_up(objective, 4)
@@ -209,6 +210,7 @@ def test_wild_scores_stay_finite_and_right(objective: Objective) -> None:
         np.testing.assert_allclose(got[:4], 0.0, atol=1e-6)
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("objective", [RankNetPairs(), ListNet(), ListMLE()], ids=str)
 def test_far_apart_scores_are_no_special_case(objective: Objective) -> None:
     """Scores too far apart for single-precision powers still give close pairs their forces."""

@@ -93,6 +93,7 @@ def test_tiers_never_share_a_pair(random_state: int) -> None:
     assert bound.pairs()[0] == graded
 
 
+@pytest.mark.kernel
 def test_complete_labels_give_the_papers_mixture() -> None:
     data, scores = made_up(3)
     got = TWO.bind(data).gradients(scores).lambdas
@@ -102,6 +103,7 @@ def test_complete_labels_give_the_papers_mixture() -> None:
     np.testing.assert_allclose(clicks, equal_grades, atol=1e-5)
 
 
+@pytest.mark.kernel
 def test_clicks_never_push_against_grades() -> None:
     data = RankingData.from_arrays(np.zeros((2, 1)), {"label": [0, 1], "clicks": [0.9, 0.1]}, qid=[1, 1])
     lambdas = TWO.bind(data).gradients(np.array([1.0, 0.0])).lambdas

@@ -183,6 +183,7 @@ FILES = st.lists(line(), max_size=6).map("".join)
 MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
+@pytest.mark.checked
 @MANY
 @given(FILES, st.booleans(), st.booleans(), st.sampled_from([1, 30, 1 << 20]))
 @example("1 qid:1 1:2", False, False, 1)
@@ -203,6 +204,7 @@ VALID = (
 ).encode()
 
 
+@pytest.mark.checked
 @MANY
 @given(
     st.lists(
@@ -237,6 +239,7 @@ def test_mutations_of_a_valid_file(path, changes, missing, chunk):
 PIECES = [b"1", b" ", b"qid:", b":", b"\n", b"#", b"docid", b"=", b"\r", b"-", b".", b"e", b"\xff"]
 
 
+@pytest.mark.checked
 @MANY
 @given(
     st.one_of(

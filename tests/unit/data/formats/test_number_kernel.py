@@ -43,6 +43,7 @@ def check(token: str) -> None:
         assert (kind, value.hex()) == (kernel.NUMBER, float(token).hex())
 
 
+@pytest.mark.checked
 @settings(max_examples=400, deadline=None)
 @given(st.from_regex(NUMBER, fullmatch=True))
 @example("0" * 400 + "1")
@@ -60,12 +61,14 @@ def test_token_of_the_grammar(token):
     check(token)
 
 
+@pytest.mark.checked
 @settings(max_examples=400, deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["r", ".9g", ".17g", ".25e", ".6f", ".0f"]))
 def test_formatted_float(value, form):
     check(repr(value) if form == "r" else format(value, form))
 
 
+@pytest.mark.checked
 @settings(max_examples=400, deadline=None)
 @given(
     st.floats(width=32, min_value=0, max_value=np.float32(1e38)),
@@ -122,6 +125,7 @@ def test_accepts_numbers_only(token):
         assert kind == kernel.NO_NUMBER
 
 
+@pytest.mark.checked
 @pytest.mark.parametrize(
     ("value", "text"),
     [

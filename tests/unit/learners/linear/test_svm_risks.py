@@ -44,6 +44,7 @@ def hinge_by_pairs(labels: np.ndarray, indptr: np.ndarray, scores: np.ndarray, m
     return total
 
 
+@pytest.mark.kernel
 @given(queries(9, grades), st.booleans())
 def test_hinge_is_the_sum_over_all_pairs(query: tuple[np.ndarray, ...], mean: bool) -> None:
     labels, indptr, scores = query
@@ -81,6 +82,7 @@ def rounded_by_pairs(labels: np.ndarray, indptr: np.ndarray, scores: np.ndarray,
 widths = st.sampled_from([0.25, 0.5, 1.0, 4.0])
 
 
+@pytest.mark.kernel
 @given(queries(9, grades), widths)
 def test_rounded_hinge_is_that_of_all_pairs(query: tuple[np.ndarray, ...], width: float) -> None:
     labels, indptr, scores = query
@@ -155,6 +157,7 @@ def violation_by_enumeration(relevant: np.ndarray, scores: np.ndarray) -> float:
     return best
 
 
+@pytest.mark.kernel
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.booleans(), eighths), min_size=2, max_size=6))
 def test_most_violated_ranking_is_found(documents: list[tuple[bool, float]]) -> None:

@@ -17,6 +17,7 @@ from gradrank.models.trees.ensemble import TreeEnsemble
 TRAIN = make_data(50, n_docs=15, n_features=6, random_state=3)
 
 
+@pytest.mark.kernel
 @given(st.integers(0, 1000), st.integers(1, 6), st.floats(0, 3))
 def test_leaf_values_are_sums_over_the_documents_of_a_leaf(random_state: int, n_leaves: int, l2: float) -> None:
     rng = np.random.default_rng(random_state)

@@ -106,6 +106,7 @@ def random_matrix(rng: np.random.Generator, n_docs: int, n_features: int, odd: f
     return values.astype(dtype)
 
 
+@pytest.mark.checked
 @settings(max_examples=150, deadline=None)
 @given(
     random_state=st.integers(0, 2**32 - 1),
@@ -128,6 +129,7 @@ def test_fast_scores_equal_plain_walks_bit_for_bit(random_state, max_leaves, cat
     assert walked[:5].tolist() == [score_by_definition(model, x) for x in few]
 
 
+@pytest.mark.checked
 def test_more_pieces_than_one_group_are_summed_in_order():
     rng = np.random.default_rng(3)
     trees = [random_tree(rng, 40, 3, 0.1, 0.3) for _ in range(250)]
