@@ -1,4 +1,4 @@
-"""One table structure, shown on a terminal or written as CSV, JSON or Markdown."""
+"""One table structure, shown on a terminal or in a notebook, or written as CSV, JSON or Markdown."""
 
 from __future__ import annotations
 

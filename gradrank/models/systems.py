@@ -1,9 +1,10 @@
-"""The one door through which systems and data come as users have them.
+"""Scores from whatever users have: learners, models of any package, columns, files; on ranking data, frames or paths.
 
 A *system* is whatever gives documents scores: a fitted learner, a ranker, a fitted model of LightGBM, XGBoost or
 scikit-learn (or anything else with ``predict``), a column of scores, a function of ranking data, or the path of a file
 with a model, with scores, or with a TREC run. *Data* is RankingData, a frame, or the path of a file. :func:`scores_of`
-turns a system and data into checked scores in the data's own order; everything behind this door trusts them.
+turns a system and data into checked scores in the data's own order; this is the one door, and everything behind it
+trusts them.
 """
 
 from __future__ import annotations

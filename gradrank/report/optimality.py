@@ -30,7 +30,7 @@ _DASHES = ("-", "--", ":", "-.")
 
 @dataclass(frozen=True)
 class Line:
-    """A curve to draw: one value a step, the first at the weights themselves."""
+    """A curve to draw: one value per step, the first at the weights themselves."""
 
     name: str
     values: NDArray[np.float64]

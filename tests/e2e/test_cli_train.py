@@ -506,7 +506,7 @@ def test_importance_by_permutation(model) -> None:
     ("arguments", "message"),
     [
         (("--kind", "permutation"), "--kind permutation needs data to measure on: give --data FILE"),
-        (("--data", "d/test.txt"), "--data and --measure go with --kind permutation, not with gain"),
+        (("--data", "d/test.txt"), "--data, --measure and --convention go with --kind permutation, not with gain"),
         (("--kind", "permutation", "--data", "d/test.txt", "-m", "CNDCG@3"),
          "d/test.txt: there is no label source 'clicks'"),
     ],

@@ -44,6 +44,7 @@ def combine(
     measure: Annotated[
         str, typer.Option("--measure", "-m", metavar="MEASURE", help="What the weights are best for.")
     ] = "NDCG@10",
+    convention: options.ConventionName = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -85,7 +86,7 @@ def combine(
     _check(parts, given, alpha_range, plot, method, output)
     from gradrank.measures import parse_measure
 
-    chosen = parse_measure(measure)
+    chosen = parse_measure(measure, convention=convention)
     loaded, columns, rankers = _load(parts, data, reading, label, notes, n_jobs)
     from gradrank.models.systems import is_qrels
 

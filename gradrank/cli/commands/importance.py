@@ -46,7 +46,8 @@ def importance(
         str | None,
         typer.Option("--measure", "-m", metavar="MEASURE", help="permutation: the measure; the model's by default."),
     ] = None,
-    repeats: Annotated[int, typer.Option("--repeats", min=1, help="permutation: shuffles a feature.")] = 5,
+    convention: options.ConventionName = None,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="permutation: shuffles per feature.")] = 5,
     top: Annotated[int | None, typer.Option("--top", metavar="N", min=1, help="Show only the first N.")] = None,
     label: options.LabelFiles = None,
     *,
@@ -62,15 +63,15 @@ def importance(
         raise DataError("--kind permutation needs data to measure on: give --data FILE")
     if data is None and reading.words():
         raise DataError(f"{reading.words()[0]} says how to read data: give --data FILE")
-    if kind is not Kind.permutation and (data is not None or measure is not None):
-        raise DataError(f"--data and --measure go with --kind permutation, not with {kind}")
+    if kind is not Kind.permutation and (data is not None or measure is not None or convention is not None):
+        raise DataError(f"--data, --measure and --convention go with --kind permutation, not with {kind}")
     from gradrank.models.registry import load_ranker
 
     ranker = load_ranker(model)
     if data is None:
         print_table(_by_splits(ranker, model, kind, top), show_as)
         return
-    chosen = _measure(ranker, measure)
+    chosen = _measure(ranker, measure, convention)
     loaded = load_data(data, notes, reading, label)
     loaded = with_features(loaded, data, ranker.feature_names, "the model")
     from gradrank.evaluation.importance import permutation_importance
@@ -108,8 +109,9 @@ def _table(columns: list[tuple[str, Any]], rows: list[tuple[Any, ...]], title: s
     return Table(tuple(Column(name, kind) for name, kind in columns), tuple(rows), title)
 
 
-def _measure(ranker: Ranker, name: str | None) -> Measure:
-    from gradrank.measures import as_measures
+def _measure(ranker: Ranker, name: str | None, convention: str | None) -> Measure:
+    from gradrank.measures import parse_measure
 
+    named = str(ranker.training.get("measure") or _DEFAULT_MEASURE) if name is None else name
     # The first part of a graded measure is what it is chosen by; the others only settle ties.
-    return as_measures(str(ranker.training.get("measure") or _DEFAULT_MEASURE) if name is None else name)[0]
+    return parse_measure(named, convention=convention).parts[0]

@@ -427,6 +427,27 @@ def test_models_that_give_no_single_number_are_refused():
         evaluate(data, {"x": names})
 
 
+def test_models_that_only_their_own_package_can_score():
+    data, X = from_frame(FRAME), FRAME[NAMES]
+    quiet = {"n_estimators": 5, "min_child_samples": 5, "verbose": -1, "n_jobs": 1}
+    linear = lightgbm.LGBMRegressor(**quiet, linear_tree=True).fit(TRAIN[NAMES], TRAIN["label"])
+    graded = lightgbm.LGBMClassifier(**quiet).fit(TRAIN[NAMES], TRAIN["label"])
+    classes = xgboost.XGBClassifier(n_estimators=5, n_jobs=1).fit(TRAIN[NAMES], TRAIN["label"].astype(int))
+    line = xgboost.train({"booster": "gblinear", "nthread": 1}, xgboost.DMatrix(TRAIN[NAMES], TRAIN["label"]), 5)
+    truths = {
+        "linear leaves": (linear, linear.predict(X)),
+        "booster with linear leaves": (linear.booster_, linear.predict(X)),
+        "LightGBM's classes": (graded, graded.predict_proba(X) @ np.arange(4.0)),
+        "XGBoost's classes": (classes, classes.predict_proba(X) @ np.arange(4.0)),
+        "XGBoost's line": (line, line.predict(xgboost.DMatrix(X))),
+    }
+    for name, (model, truth) in truths.items():
+        assert isinstance(as_ranker(model), ForeignRanker), name
+        for given in (data, FRAME, pl.from_pandas(FRAME)):
+            found = evaluate(given, {"x": model}, MEASURE).means()["x"][MEASURE]
+            assert found == pytest.approx(ndcg_by_hand(truth), abs=1e-12), name
+
+
 def test_scores_cannot_be_part_of_a_ranker(cases):
     for kind in ("array", "score file", "function"):
         with pytest.raises(ModelError, match="scores cannot rank other documents"):
