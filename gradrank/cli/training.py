@@ -56,8 +56,13 @@ def check_algorithm(
     return name
 
 
-def make_learner(name: str, given: Mapping[str, Any], construction: str | None = None) -> RankingEstimator:
-    """The learner with what it chooses by itself spelt out, so that its model tells and its command repeats it."""
+def make_learner(
+    name: str, given: Mapping[str, Any], construction: str | None = None, convention: str | None = None
+) -> RankingEstimator:
+    """The learner with what it chooses by itself spelt out, so that its model tells and its command repeats it.
+
+    ``convention`` is that of the measure that chooses the model, if the measure names none.
+    """
     from gradrank.learners.algorithms import algorithm, effective_parameters, parameters_of
 
     kind = algorithm(name)
@@ -71,6 +76,10 @@ def make_learner(name: str, given: Mapping[str, Any], construction: str | None =
     # LambdaSMART's base comes with the data.
     placeholder: dict[str, Any] = {"base": "-"} if name == "lambdasmart" else {}
     learner = kind(**effective_parameters(kind(**asked, **placeholder)))
+    if convention is not None:
+        from gradrank.measures import parse_measure
+
+        learner.set_params(measure=str(parse_measure(str(learner._measure()), convention=convention)))
     return learner.set_params(base=None) if placeholder else learner
 
 

@@ -94,6 +94,15 @@ def test_the_command_said_repeats_the_run(arguments) -> None:
     assert content("model.json") == once
 
 
+def test_a_convention_holds_for_the_measure_that_chooses() -> None:
+    assert train("--valid", "d/vali.txt", *QUICK, "--convention", "letor4").exit_code == 0
+    training = content("model.json")["training"]
+    assert training["measure"] == "NDCG(convention=letor4)@10"
+    assert set(training["curves"]["valid"]) == {"NDCG(convention=letor4)@10"}
+    assert "--measure 'NDCG(convention=letor4)@10'" in training["command"]
+    assert training["objective"] == "Lambda(NDCG@10, normalize=log, gap=true)"
+
+
 def test_the_command_tells_what_was_left_open() -> None:
     train(*QUICK)
     words = shlex.split(content("model.json")["training"]["command"])

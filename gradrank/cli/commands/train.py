@@ -69,6 +69,7 @@ def train(
             help="Keep the state every N trees or epochs in MODEL.checkpoint; the same command goes on from there.",
         ),
     ] = None,
+    convention: options.ConventionName = None,
     label: options.LabelFiles = None,
     valid_label: Annotated[
         list[str] | None, _data("--valid-label", "NAME=FILE", "The same for --valid; for several, in their order.")
@@ -105,7 +106,7 @@ def train(
     check_output(output, [*files.values(), *([Path(base)] if base else [])])
     # What the options say is checked before data is read, which may take long.
     name = check_algorithm(algorithm, given, construction=construction, base=base, checkpoint=checkpoint)
-    learner = make_learner(name, given, construction)
+    learner = make_learner(name, given, construction, convention)
     ranker = base_ranker(base)
     labels = {
         "train": list(label or ()),
