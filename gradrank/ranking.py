@@ -215,8 +215,20 @@ def rank(
 ) -> Ranking:
     """Rank the documents of every query by descending score.
 
-    ``labels`` are needed for the policies ``pessimistic`` and ``optimistic`` (unjudged counts as the
-    lowest), ``docid`` for the policy ``docid`` as soon as two documents are tied.
+    Parameters
+    ----------
+    scores
+        One score per document.
+    indptr
+        Query q has the documents ``indptr[q]``…``indptr[q + 1]``.
+    ties
+        What happens to documents with equal scores; see the head of this module.
+    labels
+        For the policies ``pessimistic`` and ``optimistic``; unjudged counts as the lowest.
+    docid
+        For the policy ``docid``, as soon as two documents are tied.
+    n_jobs
+        Number of threads; None = one per core.
 
     >>> ranking = rank(np.array([0.5, 2.0, 0.5]), np.array([0, 3]), ties="average")
     >>> ranking.order.tolist(), ranking.tie_end.tolist()

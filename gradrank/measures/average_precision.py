@@ -93,6 +93,17 @@ class MAP(Measure):
 
     AP@L = (1/R) Σ_{r≤L} rel(r)·P@r, R = number of relevant documents of the query.
 
+    Parameters
+    ----------
+    cutoff
+        Number of ranks that count; None = all.
+    rel
+        Smallest label that counts as relevant.
+    denominator
+        Divide by all ``relevant`` documents, or by at most the ``cutoff``.
+    label, convention, ties, empty, unjudged, precision
+        See :class:`Measure`.
+
     >>> from gradrank.data import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 3, [1, 0, 1], qid=[1, 1, 1])
     >>> MAP().values([3.0, 2.0, 1.0], data).round(4).tolist()

@@ -1,4 +1,4 @@
-"""What a measure is: a frozen value object that prints as its name and computes a value per query."""
+"""What a measure is: an object that prints as its name and computes one value per query."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Prepared:
     """What a measure needs to know of the labels, computed once: labels do not change, scores do."""
 
     gain: FloatArray
-    """One number a document (gain, relevant or not, stopping probability, …)."""
+    """One number per document (gain, relevant or not, stopping probability, …)."""
     norm: FloatArray
-    """One divisor a query."""
+    """One divisor per query."""
     depth: IntArray
     """Number of ranks of each query that count."""
     empty: NDArray[np.bool_]
     """Queries without a relevant document."""
     weight: FloatArray = field(default_factory=lambda: NO_WEIGHTS)
-    """One number a rank of each query (discount), if the measure has such."""
+    """One number per rank of each query (a discount), if the measure has such."""
     short: NDArray[np.bool_] | None = None
     """Queries that count 0 because their list is shorter than the cut-off, if the convention says so."""
     option: int = 0
@@ -52,6 +52,24 @@ class Measure(ABC):
     A measure is a value: equal if it prints equal, usable as a key, spelt the same in Python, on the
     command line, in logs and in column heads. Parameters that are not given come from the convention.
 
+    Parameters
+    ----------
+    cutoff
+        Number of ranks that count; None = all.
+    label
+        Label source to read; None = the primary one.
+    convention
+        Tool whose habits give the parameters that are not given: a name of ``CONVENTIONS``.
+    ties
+        What happens to documents with equal scores: ``average`` (expectation over their orders), ``file``,
+        ``pessimistic``, ``optimistic`` or ``docid``.
+    empty
+        Value of a query without a relevant document, or ``skip`` to leave such queries out.
+    unjudged
+        Whether documents without a label count as ``nonrelevant``, or are taken out of the list: ``skip``.
+    precision
+        Floating-point type in which scores are compared: ``double`` or ``single``.
+
     >>> from gradrank.measures import NDCG
     >>> NDCG(10), NDCG(10, convention="letor4"), NDCG(10, ties="file")
     (NDCG@10, NDCG(convention=letor4)@10, NDCG(ties=file)@10)
@@ -60,11 +78,8 @@ class Measure(ABC):
     """
 
     cutoff: int | None = None
-    """Number of ranks that count; None = all."""
     label: str | None = field(default=None, kw_only=True)
-    """Label source; None = the primary one."""
     convention: str = field(default="gradrank", kw_only=True)
-    """Where parameters that are not given come from; see ``conventions``."""
     ties: Ties = parameter("what happens to documents with equal scores", *TIE_POLICIES)
     empty: float | str = parameter("value of a query without a relevant document", "skip", low=0.0, high=1.0)
     unjudged: str = parameter(
@@ -167,21 +182,50 @@ class Measure(ABC):
     # ------------------------------------------------------------------ values
     @abstractmethod
     def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
-        """Everything that depends on the labels alone."""
+        """Compute what depends on the labels alone: gains, divisors, how many ranks count.
+
+        Parameters
+        ----------
+        labels
+            The label of each document, NaN = unjudged.
+        indptr
+            Query q has the documents ``indptr[q]``…``indptr[q + 1]``.
+        n_jobs
+            Number of threads; None = one per core.
+        """
 
     @abstractmethod
     def kernel(self) -> Callable[..., None]:
-        """The compiled loop over queries: ``kernel(first, end, indptr, order, tie_end, retrieved, gain, norm,
-        depth, weight, option, out)``."""
+        """The compiled loop that writes the values of the queries first…end to ``out``.
+
+        It is called as ``kernel(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, weight, option,
+        out)``: what a ``Ranking`` holds, then what ``prepare`` has found.
+        """
 
     def bind(self, data: RankingData, *, n_jobs: int | None = None) -> BoundMeasure:
-        """The measure with everything prepared that depends on the labels of ``data`` alone."""
+        """Prepare the measure for data, to evaluate many scores on it.
+
+        Parameters
+        ----------
+        data
+            Queries, documents and their labels.
+        n_jobs
+            Number of threads; None = one per core.
+        """
         return BoundMeasure(self, data, n_jobs)
 
     def values(self, scores: ArrayLike, data: RankingData, *, n_jobs: int | None = None) -> FloatArray:
         """The value of each query; NaN where the convention leaves the query out.
 
-        ``scores`` stand in the order in which the rows of ``data`` were given, as ``predict`` has them.
+        Parameters
+        ----------
+        scores
+            One score per document, in the order in which the rows of ``data`` were given, as ``predict`` has them;
+            −inf = not retrieved.
+        data
+            Queries, documents and their labels.
+        n_jobs
+            Number of threads; None = one per core.
 
         >>> from gradrank.measures import MRR
         >>> data = RankingData.from_arrays([[0.0]] * 4, [0, 1, 0, 0], qid=[1, 1, 2, 2])
@@ -191,15 +235,28 @@ class Measure(ABC):
         return self.bind(data, n_jobs=n_jobs).values(check_scores(in_data_order(scores, data), data.n_docs))
 
     def mean(self, scores: ArrayLike, data: RankingData, *, n_jobs: int | None = None) -> float:
-        """Mean over the queries that have a value; NaN if none has."""
+        """The mean over the queries that have a value; NaN if none has.
+
+        Parameters
+        ----------
+        scores, data, n_jobs
+            As for :meth:`values`.
+        """
         return mean_value(self.values(scores, data, n_jobs=n_jobs))
 
     # ------------------------------------------------------------------ swap deltas
     def swap_deltas(self, labels: ArrayLike, scores: ArrayLike) -> FloatArray:
-        """Change of the measure of one query when two documents swap ranks, for all pairs of documents.
+        """How the measure of one query changes when two documents swap ranks, for all pairs of documents.
 
         Entry (i, j) is the value after documents i and j have swapped their ranks, minus the value now.
         Documents with equal scores stand in the given order.
+
+        Parameters
+        ----------
+        labels
+            The label of each document of the query, NaN = unjudged.
+        scores
+            The score of each document.
 
         >>> from gradrank.measures import MRR
         >>> MRR().swap_deltas([0, 1], [2.0, 1.0]).tolist()
@@ -230,7 +287,7 @@ class Measure(ABC):
         return result
 
     def swap_deltas_by_definition(self, labels: ArrayLike, scores: ArrayLike) -> FloatArray:
-        """The oracle of :meth:`swap_deltas`: swap two ranks, evaluate again, subtract.
+        """As :meth:`swap_deltas`, slowly: swap two ranks, evaluate again, subtract.
 
         >>> from gradrank.measures import MRR
         >>> MRR().swap_deltas_by_definition([0, 1], [2.0, 1.0]).tolist()
@@ -261,7 +318,10 @@ class Measure(ABC):
 
 @dataclass(frozen=True, eq=False)
 class BoundMeasure:
-    """A measure bound to data: what depends on the labels is computed once, then scores are evaluated often."""
+    """A measure prepared for data: what depends on the labels is computed once, then scores are evaluated often.
+
+    Unlike a measure it takes scores in the data's own order, in which the documents of a query stand together.
+    """
 
     measure: Measure
     data: RankingData
@@ -305,7 +365,7 @@ class BoundMeasure:
         return self._indptr, self._labels, None if self._judged is None else np.flatnonzero(self._judged)
 
     def ranking_key(self) -> tuple[object, ...]:
-        """Bound measures with equal keys (on the same data) can share one ranking."""
+        """What the ranking depends on: bound measures with equal keys (on the same data) can share one."""
         measure = self.measure
         by_label = measure.ties in ("pessimistic", "optimistic") or self._judged is not None
         return (measure.ties, measure.precision, measure.source if by_label else None, self._judged is not None)

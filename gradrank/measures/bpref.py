@@ -124,6 +124,13 @@ class Bpref(Measure):
     bpref = (1/R) Σ_{relevant d} (1 − min(nonrelevant above d, R)/min(R, N)), R relevant and N judged non-relevant
     documents; unjudged documents do not count.
 
+    Parameters
+    ----------
+    rel
+        Smallest label that counts as relevant.
+    label, convention, ties, empty, unjudged, precision
+        See :class:`Measure`.
+
     >>> from gradrank.data import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 4, [1, 0, 1, float("nan")], qid=[1, 1, 1, 1])
     >>> Bpref().values([3.0, 2.0, 1.0, 4.0], data).tolist()

@@ -21,6 +21,18 @@ class CNDCG(PositionMeasure):
     CNDCG@T = (1/N) Σ_{t≤T} (2^{4·c(t)} − 1) / log2(1 + t), N = the same sum in the ideal order, 4 = top grade of the
     primary labels. Reads the label source ``clicks`` unless another is named.
 
+    Parameters
+    ----------
+    cutoff
+        Number of ranks that count; None = all.
+    top
+        Top grade of the primary labels, to which a click label of 1 is stretched.
+    discount
+        Weight of rank r: ``log2`` (1/log2(1 + r)), ``letor`` (1, 1, 1/log2 r), ``ln`` (1/ln(1 + r)) or ``reciprocal``
+        (1/r).
+    label, convention, ties, empty, unjudged, precision
+        See :class:`Measure`.
+
     >>> from gradrank.data import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 2, {"label": [0, 0], "clicks": [0.0, 0.5]}, qid=[1, 1])
     >>> CNDCG().values([1.0, 2.0], data).tolist()

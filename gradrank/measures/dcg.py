@@ -19,6 +19,18 @@ class DCG(PositionMeasure):
 
     DCG@T = Σ_{t≤T} (2^{l(t)} − 1) / log2(1 + t).
 
+    Parameters
+    ----------
+    cutoff
+        Number of ranks that count; None = all.
+    gain
+        What a label is worth: ``exp2`` (2^label − 1), ``linear`` (the label), or a list with the gain of each label.
+    discount
+        Weight of rank r: ``log2`` (1/log2(1 + r)), ``letor`` (1, 1, 1/log2 r), ``ln`` (1/ln(1 + r)) or ``reciprocal``
+        (1/r).
+    label, convention, ties, empty, unjudged, precision
+        See :class:`Measure`.
+
     >>> from gradrank.data import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 2, [2, 0], qid=[1, 1])
     >>> DCG().values([2.0, 1.0], data).tolist()

@@ -98,6 +98,15 @@ class ERR(Measure):
 
     ERR@k = Σ_{r≤k} (1/r)·R(l(r))·Π_{t<r} (1 − R(l(t))), R(l) = (2^l − 1)/2^{top}.
 
+    Parameters
+    ----------
+    cutoff
+        Number of ranks that count; None = all.
+    top
+        The top grade: a number, or ``query`` for the query's largest label.
+    label, convention, ties, empty, unjudged, precision
+        See :class:`Measure`.
+
     >>> from gradrank.data import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 2, [4, 0], qid=[1, 1])
     >>> ERR().values([2.0, 1.0], data).tolist()

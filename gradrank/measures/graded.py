@@ -15,7 +15,12 @@ from gradrank.measures.base import Measure, best_candidate
 class Graded:
     """Measures compared one after the other: a later one decides only where all earlier are equal (Svore et al. 2011).
 
-    Two values count as equal if they differ by at most ``tolerance``.
+    Parameters
+    ----------
+    parts
+        The measures, the most important first.
+    tolerance
+        Two values count as equal if they differ by at most this.
 
     >>> from gradrank.measures import CNDCG, NDCG
     >>> graded = Graded((NDCG(3), CNDCG(3)), tolerance=0.01)
@@ -54,7 +59,7 @@ class Graded:
         return 0
 
     def best(self, candidates: ArrayLike) -> int:
-        """Number of the best of several candidates (rows of part values).
+        """Number of the best of several candidates, given as rows of one value for each part.
 
         Pairwise comparison with a tolerance is not transitive, so the choice is made tier by tier: keep the candidates
         within the tolerance of the best on the first measure, of those the ones within it on the second, and so on; the

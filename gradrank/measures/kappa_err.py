@@ -17,6 +17,15 @@ from gradrank.measures.kappa_ndcg import check_position_labels
 class KappaERR(ERR):
     """ERR over position labels, the top grade being the query's largest label (Niu et al. 2012, eq. 3).
 
+    Parameters
+    ----------
+    cutoff
+        Number of ranks that count; None = all.
+    top
+        The top grade: a number, or ``query`` for the query's largest label.
+    label, convention, ties, empty, unjudged, precision
+        See :class:`Measure`.
+
     >>> from gradrank.data import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 2, [1, 0], qid=[1, 1])
     >>> KappaERR().values([2.0, 1.0], data).tolist()

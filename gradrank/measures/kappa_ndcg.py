@@ -27,6 +27,20 @@ def check_position_labels(measure: str, labels: NDArray[np.float32]) -> None:
 class KappaNDCG(NDCG):
     """NDCG over position labels: k, k−1, …, 1 for the ordered top k, 0 for the rest (Niu et al. 2012, eq. 2).
 
+    Parameters
+    ----------
+    cutoff
+        Number of ranks that count; None = all.
+    gain
+        What a label is worth: ``exp2`` (2^label − 1), ``linear`` (the label), or a list with the gain of each label.
+    discount
+        Weight of rank r: ``log2`` (1/log2(1 + r)), ``letor`` (1, 1, 1/log2 r), ``ln`` (1/ln(1 + r)) or ``reciprocal``
+        (1/r).
+    short
+        Whether a list shorter than the cut-off is padded with nothing (``pad``) or counts 0 (``zero``).
+    label, convention, ties, empty, unjudged, precision
+        See :class:`Measure`.
+
     >>> from gradrank.data import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 3, [2, 1, 0], qid=[1, 1, 1])
     >>> KappaNDCG(10).values([3.0, 2.0, 1.0], data).tolist()

@@ -162,6 +162,13 @@ class KendallTau(Measure):
     number of pairs with different labels, so the ideal order has 1; ``a`` by all pairs; ``b`` as Kendall's τ-b does,
     which also takes out pairs with equal scores.
 
+    Parameters
+    ----------
+    variant
+        What the number of agreeing pairs is divided by: ``pairs``, ``a`` or ``b``, as above.
+    label, convention, ties, empty, unjudged, precision
+        See :class:`Measure`.
+
     >>> from gradrank.data import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 3, [2, 1, 0], qid=[1, 1, 1])
     >>> KendallTau().values([3.0, 1.0, 2.0], data).round(4).tolist()

@@ -40,6 +40,16 @@ class MeanNDCG(PositionMeasure):
 
     Σ_k NDCG@k / n is itself a sum over ranks: rank r carries the weight D(r)·Σ_{k≥r} 1/(n·Z_k).
 
+    Parameters
+    ----------
+    gain
+        What a label is worth: ``exp2`` (2^label − 1), ``linear`` (the label), or a list with the gain of each label.
+    discount
+        Weight of rank r: ``log2`` (1/log2(1 + r)), ``letor`` (1, 1, 1/log2 r), ``ln`` (1/ln(1 + r)) or ``reciprocal``
+        (1/r).
+    label, convention, ties, empty, unjudged, precision
+        See :class:`Measure`.
+
     >>> from gradrank.data import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 2, [0, 1], qid=[1, 1])
     >>> MeanNDCG(convention="letor4").values([2.0, 1.0], data).tolist()

@@ -19,6 +19,20 @@ class NDCG(PositionMeasure):
 
     NDCG@T = (1/Z) Σ_{t≤T} (2^{l(t)} − 1) / log2(1 + t), Z = the same sum over the documents in their ideal order.
 
+    Parameters
+    ----------
+    cutoff
+        Number of ranks that count; None = all.
+    gain
+        What a label is worth: ``exp2`` (2^label − 1), ``linear`` (the label), or a list with the gain of each label.
+    discount
+        Weight of rank r: ``log2`` (1/log2(1 + r)), ``letor`` (1, 1, 1/log2 r), ``ln`` (1/ln(1 + r)) or ``reciprocal``
+        (1/r).
+    short
+        Whether a list shorter than the cut-off is padded with nothing (``pad``) or counts 0 (``zero``).
+    label, convention, ties, empty, unjudged, precision
+        See :class:`Measure`.
+
     >>> from gradrank.data import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 3, [0, 1, 2], qid=[1, 1, 1])
     >>> NDCG().values([3.0, 1.0, 2.0], data).round(4).tolist()

@@ -19,6 +19,17 @@ class Precision(PositionMeasure):
 
     P@k = (1/k) Σ_{t≤k} rel(t); a list shorter than k is padded with non-relevant documents unless ``per=list``.
 
+    Parameters
+    ----------
+    cutoff
+        Number of ranks that count; None = all.
+    rel
+        Smallest label that counts as relevant.
+    per
+        Divide by the ``cutoff``, or by the length of the ``list`` if that is shorter.
+    label, convention, ties, empty, unjudged, precision
+        See :class:`Measure`.
+
     >>> from gradrank.data import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 3, [1, 0, 1], qid=[1, 1, 1])
     >>> Precision(2).values([3.0, 2.0, 1.0], data).tolist()

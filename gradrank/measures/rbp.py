@@ -19,6 +19,17 @@ class RBP(PositionMeasure):
 
     RBP = (1 − p) Σ_t rel(t)·p^{t−1}.
 
+    Parameters
+    ----------
+    cutoff
+        Number of ranks that count; None = all.
+    rel
+        Smallest label that counts as relevant.
+    p
+        Probability of going on to the next rank.
+    label, convention, ties, empty, unjudged, precision
+        See :class:`Measure`.
+
     >>> from gradrank.data import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 2, [1, 1], qid=[1, 1])
     >>> RBP(p=0.5).values([2.0, 1.0], data).tolist()

@@ -19,6 +19,15 @@ class Recall(PositionMeasure):
 
     Recall@k = (1/R) Σ_{t≤k} rel(t), R = number of relevant documents.
 
+    Parameters
+    ----------
+    cutoff
+        Number of ranks that count; None = all.
+    rel
+        Smallest label that counts as relevant.
+    label, convention, ties, empty, unjudged, precision
+        See :class:`Measure`.
+
     >>> from gradrank.data import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 3, [1, 0, 1], qid=[1, 1, 1])
     >>> Recall(2).values([3.0, 2.0, 1.0], data).tolist()

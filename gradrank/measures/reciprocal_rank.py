@@ -90,6 +90,15 @@ def rr_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # typ
 class MRR(Measure):
     """Reciprocal of the rank of the first relevant document, 0 if there is none; its mean over queries is MRR.
 
+    Parameters
+    ----------
+    cutoff
+        Number of ranks that count; None = all.
+    rel
+        Smallest label that counts as relevant.
+    label, convention, ties, empty, unjudged, precision
+        See :class:`Measure`.
+
     >>> from gradrank.data import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 3, [0, 0, 1], qid=[1, 1, 1])
     >>> MRR().values([3.0, 2.0, 1.0], data).round(4).tolist()

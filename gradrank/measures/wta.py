@@ -17,6 +17,15 @@ from gradrank.measures.position import PositionMeasure, highest, spread
 class WTA(PositionMeasure):
     """Winner takes all: 1 if the first document is relevant (or has the query's top label), else 0.
 
+    Parameters
+    ----------
+    rel
+        Smallest label that counts as relevant.
+    target
+        Whether the winner must be ``relevant``, or have the query's ``top`` label.
+    label, convention, ties, empty, unjudged, precision
+        See :class:`Measure`.
+
     >>> from gradrank.data import RankingData
     >>> data = RankingData.from_arrays([[0.0]] * 2, [1, 2], qid=[1, 1])
     >>> WTA().values([2.0, 1.0], data).tolist(), WTA(target="top").values([2.0, 1.0], data).tolist()

@@ -33,6 +33,17 @@ def constructed(
 ) -> Objective:
     """The λ's of a measure by a construction; the fast :class:`Lambda` where it is the same.
 
+    Parameters
+    ----------
+    measure
+        The measure to improve.
+    construction
+        How λ's are made from it.
+    cost
+        The pair cost, for constructions that take their force from one; None = RankNet's.
+    normalize, ties
+        As for :class:`Lambda`.
+
     >>> from gradrank.measures import MAP
     >>> from gradrank.objectives.constructions import LocalCost, RankNetWeightPairs
     >>> constructed(MAP(), LocalCost(reach=3)), constructed(MAP(), RankNetWeightPairs())
@@ -50,6 +61,17 @@ class Constructed(Objective):
 
     Prints as ``Lambda(MEASURE, construction=NAME)``, which is how it is spelt on the command line.
 
+    Parameters
+    ----------
+    target
+        The measure to improve.
+    construction
+        How λ's are made from it.
+    cost
+        The pair cost, for constructions that take their force from one.
+    normalize, ties
+        As for :class:`Lambda`.
+
     >>> from gradrank.measures import NDCG
     >>> data = RankingData.from_arrays([[0.0]] * 2, [0, 1], qid=[1, 1])
     >>> from gradrank.objectives.constructions import SpringSmooth
@@ -59,14 +81,10 @@ class Constructed(Objective):
     """
 
     target: Measure
-    """The measure to improve."""
     construction: Construction
     cost: PairCost = field(default_factory=RankNet)
-    """The pair cost, for constructions that take their force from one."""
     normalize: Literal["none", "log", "deviation"] = "none"
-    """Scale the λ's of each query, as in :class:`Lambda`."""
     ties: Literal["random", "file"] = "random"
-    """Order of documents with equal scores, as in :class:`Lambda`."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.construction, Construction):

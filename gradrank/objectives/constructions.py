@@ -291,7 +291,15 @@ CONSTRUCTIONS: dict[str, type[Construction]] = {
 
 
 def construction_of(name: str, **parameters: Any) -> Construction:
-    """A construction by its name, which may be spelt with ``-`` or ``_`` or as in the paper, and hold its options.
+    """A construction by its name.
+
+    Parameters
+    ----------
+    name
+        The name, which may be spelt with ``-`` or ``_`` or as in the paper, and may hold options:
+        ``local-cost(reach=3)``.
+    **parameters
+        Options of the construction.
 
     >>> construction_of("SpringSmooth", floor=2), construction_of("local-cost(reach=3)")
     (SpringSmooth(floor=2), LocalCost(reach=3))

@@ -28,6 +28,15 @@ class Focused(Objective):
     comparable range" and does not say how: here each is divided by its value for equal scores, log |T|! and
     |T|·|F|·log 2, so that every query's loss starts at 1.
 
+    Parameters
+    ----------
+    k
+        Number of documents that are ordered.
+    beta
+        β, the weight of the listwise part: 0 = RankNet over T × F, 1 = ListNet over T.
+    label
+        Label source; None = the primary one.
+
     >>> data = RankingData.from_arrays([[0.0]] * 3, [2, 1, 0], qid=[1, 1, 1])
     >>> bound = Focused(k=2).bind(data)
     >>> round(bound.loss(np.zeros(3)), 6), bound.loss(np.array([3.0, 2.0, 0.0])) < 1
@@ -36,9 +45,7 @@ class Focused(Objective):
 
     k: int = 10
     beta: float = 0.5
-    """Weight of the listwise part: 0 = RankNet over T × F, 1 = ListNet over T."""
     label: str | None = None
-    """Label source; None = the primary one."""
 
     def __post_init__(self) -> None:
         check_whole("Focused", "k", self.k, 1, LONGEST_EXACT)

@@ -12,7 +12,7 @@ from gradrank.errors import ObjectiveError
 from gradrank.objectives.kernels.listwise_kernel import subset_chances
 
 LONGEST_EXACT = 12
-"""Most documents of a list whose orders are all summed over: 2^n subsets a list."""
+"""Most documents of a list whose orders are all summed over: n documents have 2^n subsets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Lists:
     """Rows of the data, by descending label in each list."""
     labels: NDArray[np.float64]
     weight: NDArray[np.float64]
-    """One number a list: the query's weight."""
+    """One number per list: the query's weight."""
 
     @property
     def sizes(self) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""λ-gradients: the force of a pair cost, times what swapping the pair would change in the measure."""
+"""λ-gradients: each pair of documents is pushed apart by the force of a pair cost, times what a swap would change."""
 
 from __future__ import annotations
 
@@ -40,6 +40,25 @@ class Lambda(Objective):
     λ_i gains it and λ_j loses it; ρ sums |ΔM|·(second derivative of the cost) over the same pairs for both. ΔM is the
     exact change of the measure when the two documents swap ranks.
 
+    Parameters
+    ----------
+    target
+        The measure to improve.
+    cost
+        The pair cost.
+    pairs
+        Use ``all`` pairs, or only the ``misranked`` ones (Donmez et al. 2009 train on these for MRR).
+    truncation
+        Leave out pairs of which both documents stand below this rank; None = none.
+    normalize
+        Scale the λ's of each query: ``log`` by log2(1 + S)/S, S = Σ|λ| (LightGBM, XGBoost), ``deviation`` by their
+        standard deviation (Svore et al. 2011); ``none``: not at all.
+    gap
+        Divide |ΔM| by 0.01 + |s_i − s_j|, as LightGBM and XGBoost do by default.
+    ties
+        Order of documents with equal scores: a seeded permutation (``random``), or that of the file (``file``; for
+        comparison with other tools: files are often sorted by label, which file order would leak).
+
     >>> from gradrank.data import RankingData
     >>> from gradrank.measures import NDCG
     >>> data = RankingData.from_arrays([[0.0]] * 2, [0, 1], qid=[1, 1])
@@ -49,20 +68,12 @@ class Lambda(Objective):
     """
 
     target: Measure
-    """The measure to improve."""
     cost: PairCost = field(default_factory=RankNet)
     pairs: Literal["all", "misranked"] = "all"
-    """Use every pair, or only those in the wrong order (Donmez et al. 2009 train on these for MRR)."""
     truncation: int | None = None
-    """Leave out pairs of which both documents stand below this rank; None = none."""
     normalize: Literal["none", "log", "deviation"] = "none"
-    """Scale the λ's of each query: by log2(1 + S)/S, S = Σ|λ| (LightGBM, XGBoost), or by their standard deviation
-    (Svore et al. 2011)."""
     gap: bool = False
-    """Divide |ΔM| by 0.01 + |s_i − s_j|, as LightGBM and XGBoost do by default."""
     ties: Literal["random", "file"] = "random"
-    """Order of documents with equal scores: a seeded permutation, or that of the file (for comparison with other tools:
-    files are often sorted by label, which file order would leak)."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.target, Measure):
@@ -126,8 +137,8 @@ class Lambda(Objective):
 class BoundLambda(BoundObjective):
     """λ-gradients for one data set: documents laid out by gain once, scores come in often.
 
-    ``classes`` restricts the pairs to documents of the same class (one number a document), ``partners`` to some of
-    the documents.
+    ``classes`` (one number per document) restricts the pairs to documents of the same class, ``partners`` (true or
+    false per document) to some of the documents.
     """
 
     def __init__(
@@ -232,7 +243,7 @@ class BoundLambda(BoundObjective):
     ) -> int:
         """Add λ and ρ to what is there; returns the number of pairs with a non-zero λ (−1 = not counted).
 
-        ``ranks`` (one a document, −1 = not known yet) is read and filled in, so that several objectives over the
+        ``ranks`` (one per document, −1 = not known yet) is read and filled in, so that several objectives over the
         same scores sort each query once.
         """
         layout, family = self._layout, swaps_of(self.objective.target)

@@ -57,12 +57,19 @@ class ListNet(Objective):
     """Cross-entropy between the orders that the labels and the scores make likely (Cao et al. 2007).
 
     Both define a Plackett–Luce model with weights e^label and e^score. Top one, the default: the distributions of the
-    first place, −Σ_i P_y(i)·log P_s(i), with P the softmax; λ = P_y − P_s and ρ = P_s(1 − P_s). With ``exact`` the
+    first place, −Σ_i P_y(i)·log P_s(i), with P the softmax; λ = P_y − P_s and ρ = P_s(1 − P_s). ``exact``: the
     sum over all orders of the list, which equals Σ_S p(S)·log Σ_{i∈S} e^{s_i} − Σ_i s_i over its subsets S, p(S) the
     chance under the labels' model that just S is left at some time: 2^n terms instead of n!, for lists of at most
     12 judged documents.
 
     Documents without a label take no part; nor do queries with one label only.
+
+    Parameters
+    ----------
+    exact
+        Compare the distributions of all orders instead of the first place.
+    label
+        Label source; None = the primary one.
 
     >>> data = RankingData.from_arrays([[0.0]] * 2, [0, 1], qid=[1, 1])
     >>> ListNet().bind(data).gradients(np.zeros(2)).lambdas.astype(float).round(4).tolist()
@@ -71,7 +78,6 @@ class ListNet(Objective):
 
     exact: bool = False
     label: str | None = None
-    """Label source; None = the primary one."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.exact, bool):
@@ -157,10 +163,16 @@ class ListMLE(Objective):
     """Likelihood of the true order's first k places (Xia et al. 2008; top-k form: Niu et al. 2012).
 
     −Σ_{j≤k} [s_(j) − log Σ_{l≥j} e^{s_(l)}], (j) the document at place j of the order by labels and the inner sum over
-    everything that is not placed yet. Documents with equal labels stand in a seeded random order, drawn once. All
-    places count unless ``k`` is given.
+    everything that is not placed yet. Documents with equal labels stand in a seeded random order, drawn once.
 
     Documents without a label take no part; nor do queries with one label only.
+
+    Parameters
+    ----------
+    k
+        Number of places that count; None = all.
+    label
+        Label source; None = the primary one.
 
     >>> data = RankingData.from_arrays([[0.0]] * 3, [0, 2, 1], qid=[1, 1, 1])
     >>> bound = ListMLE(k=1).bind(data)
@@ -170,7 +182,6 @@ class ListMLE(Objective):
 
     k: int | None = None
     label: str | None = None
-    """Label source; None = the primary one."""
 
     def __post_init__(self) -> None:
         if self.k is not None:

@@ -1,4 +1,4 @@
-"""What a learner follows: λ's for the current scores."""
+"""What an objective is: it tells a learner, for the current scores, where each document should move."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ class Gradients:
 
 @dataclass(frozen=True)
 class Objective(ABC):
-    """What training improves. Objectives are values; binding one to data prepares what the labels alone decide."""
+    """What training improves.
+
+    An objective is a value: equal if it prints equal. Binding it to data prepares what the labels alone decide.
+    """
 
     usable_curvature: ClassVar[bool] = True
     """Whether ρ is a second derivative that Newton steps can use, for all objectives of this kind."""
@@ -73,7 +76,17 @@ class Objective(ABC):
 
     @abstractmethod
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundObjective:
-        """Prepare the objective for data; ``random_state`` decides how tied scores are ordered."""
+        """Prepare the objective for data.
+
+        Parameters
+        ----------
+        data
+            Queries, documents and their labels.
+        random_state
+            Seed of the order in which documents with equal scores stand.
+        n_jobs
+            Number of threads; None = one per core.
+        """
 
 
 class BoundObjective(ABC):
@@ -81,7 +94,17 @@ class BoundObjective(ABC):
 
     @abstractmethod
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
-        """λ and ρ for the current scores; ``step`` is the number of the iteration or epoch."""
+        """λ and ρ of every document for the current scores.
+
+        Parameters
+        ----------
+        scores
+            One score per document, in the data's own order, in which the documents of a query stand together.
+        step
+            Number of the iteration or epoch, for objectives that change with it.
+        count_pairs
+            Whether to count the pairs that had an effect.
+        """
 
     def loss(self, scores: NDArray[np.float64]) -> float | None:
         """The cost whose derivative is −λ, summed over queries; None for λ's that are the derivative of none."""

@@ -16,13 +16,17 @@ from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 class Regression(Objective):
     """Least squares on the label: λ = label − score, ρ = 1 (Friedman's MART as a ranker).
 
+    Parameters
+    ----------
+    label
+        Label source; None = the primary one.
+
     >>> data = RankingData.from_arrays([[0.0]] * 2, [0, 1], qid=[1, 1])
     >>> Regression().bind(data).gradients(np.zeros(2)).lambdas.tolist()
     [0.0, 1.0]
     """
 
     label: str | None = None
-    """Label source; None = the primary one."""
 
     @property
     def measure(self) -> AnyMeasure | None:

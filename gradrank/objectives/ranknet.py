@@ -26,6 +26,13 @@ class RankNetPairs(Objective):
     The pair cost of the λ-gradients without a measure; named ``RankNet`` in the grammar. Documents without a label join
     no pair.
 
+    Parameters
+    ----------
+    sigma
+        σ: how steeply the chance that the better document is preferred grows with the difference of scores.
+    label
+        Label source; None = the primary one.
+
     >>> data = RankingData.from_arrays([[0.0]] * 3, [0, 2, 1], qid=[1, 1, 1])
     >>> bound = RankNetPairs().bind(data)
     >>> bound.gradients(np.zeros(3)).lambdas.tolist(), round(bound.loss(np.zeros(3)), 4)
@@ -34,7 +41,6 @@ class RankNetPairs(Objective):
 
     sigma: float = 1.0
     label: str | None = None
-    """Label source; None = the primary one."""
 
     def __post_init__(self) -> None:
         good = isinstance(self.sigma, int | float) and not isinstance(self.sigma, bool)

@@ -21,8 +21,18 @@ SCHEDULES = ("linear", "exponential")
 class Scheduled(Objective):
     """λ_m = (1 − w_m)·λ(first) + w_m·λ(second), w_m growing with the iteration (Svore et al. 2011, eq. 12).
 
-    ``linear``: w_m = w_{m−1} + η; ``exponential``: w_m = w_{m−1} + e^{−η/m}; both start at ``w0`` and end at 1. Early
-    steps learn from all pairs, late ones from what the second objective cares about. Steps are gradient steps.
+    Early steps learn from all pairs, late ones from what the second objective cares about. Steps are gradient steps.
+
+    Parameters
+    ----------
+    first, second
+        The objectives to begin and to end with.
+    schedule
+        ``linear``: w_m = w_{m−1} + η; ``exponential``: w_m = w_{m−1} + e^{−η/m}; both end at 1.
+    w0
+        The first weight.
+    eta
+        η of the schedule.
 
     >>> from gradrank.measures import NDCG
     >>> from gradrank.objectives import Lambda, Sigmoid

@@ -1,4 +1,4 @@
-"""Graded objectives: several label sources with a measure each; a lower one decides only what the upper leave open."""
+"""Tiers of label sources, each with a measure of its own: a lower tier decides only what the upper ones leave open."""
 
 from __future__ import annotations
 
@@ -20,13 +20,22 @@ class Tiered(Objective):
     """λ = Σ_t w_t·λ(t), where a tier sees only pairs that are tied on every tier above it (Svore et al. 2011, eq. 10).
 
     With two tiers λ = (1 − w)·λ(L) + w·λ(C): a pair of documents with different grades is never pushed by their clicks,
-    so the tiers cannot contradict each other on a pair. Documents whose label in a lower tier is 0 are left out of
-    its pairs unless ``zeros`` is set: no click may mean "not relevant" or "never seen".
+    so the tiers cannot contradict each other on a pair.
 
     Labels may be missing. A document without a label in a source joins no pair of that tier; for the tiers below, two
     documents without it are tied on it (it says nothing about their order), one with and one without are not. In each
     query the weights are divided by their sum over the sources that judged any document of it, so a query that only
     one source has judged trains with full force on that source.
+
+    Parameters
+    ----------
+    tiers
+        λ-gradients on different label sources, the most important first.
+    weights
+        The share of each tier; they add up to 1.
+    zeros
+        Whether documents with a label of 0 join pairs of the lower tiers. By default they do not: no click may mean
+        "not relevant" or "never seen".
 
     >>> from gradrank.measures import CNDCG, NDCG
     >>> data = RankingData.from_arrays([[0.0]] * 2, {"label": [1, 1], "clicks": [0.1, 0.9]}, qid=[1, 1])
@@ -40,7 +49,6 @@ class Tiered(Objective):
     tiers: tuple[Lambda, ...]
     weights: tuple[float, ...]
     zeros: bool = False
-    """Whether documents with a label of 0 join pairs of the lower tiers."""
 
     def __post_init__(self) -> None:
         if len(self.tiers) < 2 or not all(isinstance(tier, Lambda) for tier in self.tiers):
@@ -102,7 +110,7 @@ class Tiered(Objective):
 
 
 class BoundTiered(BoundObjective):
-    """Tiers bound to data: one λ-gradient a tier, over its own pairs."""
+    """Tiers bound to data: one λ-gradient per tier, over its own pairs."""
 
     def __init__(self, objective: Tiered, data: RankingData, random_state: int, n_jobs: int | None) -> None:
         self.objective = objective

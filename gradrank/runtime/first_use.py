@@ -1,6 +1,6 @@
-"""Word that kernels are being compiled: it takes seconds, and otherwise looks as if nothing happened.
+"""Tells who wants to know that kernels are being compiled, which takes seconds in which nothing seems to happen.
 
-Kernels ask nobody; whoever wants to be told says so here, without having to load the compiler.
+Whoever wants to be told says so here, without having to load the compiler.
 """
 
 from __future__ import annotations
@@ -22,6 +22,6 @@ def on_compiling(tell: Callable[[], None]) -> None:
 
 
 def compiling() -> None:
-    """A kernel is being compiled."""
+    """Tell everybody who asked that a kernel is being compiled."""
     while _waiting:
         _waiting.pop()()

@@ -17,8 +17,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-# Several blocks a thread even out queries of unequal cost; below this many documents a thread
-# costs more than it saves.
+# Several blocks per thread even out queries of unequal cost; below this many documents a thread costs more than it
+# saves.
 _BLOCKS_PER_THREAD = 2
 _MIN_DOCUMENTS_PER_BLOCK = 4096
 
@@ -61,7 +61,14 @@ def _pool(n_jobs: int, pid: int) -> ThreadPoolExecutor:
 def for_query_blocks(work: Callable[[int, int], None], indptr: NDArray[np.int64], n_jobs: int | None = None) -> None:
     """Call ``work(first_query, end_query)`` for every block of queries, on several threads.
 
-    ``work`` must release the GIL in its kernel and write only to its own queries' output.
+    Parameters
+    ----------
+    work
+        Must release the GIL in its kernel and write only to its own queries' output.
+    indptr
+        Query q has the documents ``indptr[q]``…``indptr[q + 1]``.
+    n_jobs
+        Number of threads; None = one per core.
 
     >>> seen = np.zeros(4)
     >>> def work(first: int, end: int) -> None:
