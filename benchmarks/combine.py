@@ -2,7 +2,7 @@
 
 Run: python benchmarks/combine.py [--measure NDCG@10 --threads N]
 
-Two numbers a line: all seconds for the α of the best mean in 0…1 (about half of all pairs cross there), and the same
+Two numbers per line: all seconds for the α of the best mean in 0…1 (about half of all pairs cross there), and the same
 for α in −50…50, where nearly all pairs cross. Beside them: trying a grid of 1,000 weights by evaluating each.
 """
 
@@ -54,7 +54,7 @@ def seconds_of_grid(measure: Measure, data: RankingData, one: np.ndarray, two: n
 
 
 def main() -> None:
-    """Print seconds for growing numbers of queries, then of documents a query."""
+    """Print seconds for growing numbers of queries, then of documents per query."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measure", default="NDCG@10")
     parser.add_argument("--threads", dest="n_jobs", type=int)

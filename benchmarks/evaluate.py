@@ -28,7 +28,7 @@ def best_seconds(work: Callable[[], object], repeats: int) -> float:
 
 
 def made_up(queries: int, docs: int, random_state: int = 0) -> tuple[RankingData, np.ndarray]:
-    """Graded labels and distinct scores, ``docs`` documents a query."""
+    """Graded labels and distinct scores, ``docs`` documents per query."""
     rng = np.random.default_rng(random_state)
     n = queries * docs
     labels = np.searchsorted([0.5, 0.75, 0.9, 0.97], rng.random(n))
@@ -68,7 +68,7 @@ def peers(data: RankingData, scores: np.ndarray) -> dict[str, tuple[Callable[[],
 
 
 def main() -> None:
-    """Print documents a second and ratios."""
+    """Print documents per second and ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--queries", type=int, default=2000)
     parser.add_argument("--docs", type=int, default=120)

@@ -28,7 +28,7 @@ MQ2007 = Path(__file__).resolve().parents[2] / "shared" / "data" / "mq2007"
 
 
 def made_up(path: Path) -> None:
-    """Data of MQ2007's shape: 69,623 documents, 46 features with six decimals, about 41 documents a query."""
+    """Data of MQ2007's shape: 69,623 documents, 46 features with six decimals, about 41 documents per query."""
     generator = np.random.default_rng(0)
     n_docs = 69_623
     features = np.round(generator.random((n_docs, 46)), 6)

@@ -1,4 +1,4 @@
-"""Scoring speed beside LightGBM: documents a second for a batch, one query and one document.
+"""Scoring speed beside LightGBM: documents per second for a batch, one query and one document.
 
     python benchmarks/score.py [--trees 500] [--leaves 31] [--features 136] [--documents 94620]
 

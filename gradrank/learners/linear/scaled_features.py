@@ -36,10 +36,10 @@ class Features(Protocol):
         """What each feature is divided by."""
 
     def times(self, weights: Vector) -> Vector:
-        """X·w, one number a document."""
+        """X·w, one number per document."""
 
     def transposed_times(self, values: Vector) -> Vector:
-        """Xᵀ·g, one number a feature."""
+        """Xᵀ·g, one number per feature."""
 
     def difference_gram(self, better: NDArray[np.int64], worse: NDArray[np.int64], weight: Vector) -> Vector:
         """Σ_i weight_i·d_i·d_iᵀ over the differences d_i of two rows, features × features."""

@@ -19,7 +19,7 @@ _UNJUDGED = "unjudged"
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """The labels of the sampled documents in groups: one a grade, or ranges if there are many labels."""
+    """The labels of the sampled documents in groups: one per grade, or ranges if there are many labels."""
 
     names: tuple[str, ...]
     group: NDArray[np.int64]

@@ -93,7 +93,7 @@ class TreeGrower:
             "use_quantized_grad": self._quantized,
             "num_grad_quant_bins": self._levels,
             # Same trees for any number of threads: sums of whole numbers are the same in any order, and LightGBM may
-            # go by rows or by columns as it finds quicker; sums of other numbers go by columns, one thread a column.
+            # go by rows or by columns as it finds quicker; sums of other numbers go by columns, one thread per column.
             "force_col_wise": not self._quantized,
             **crew.tree_settings(),
             **extra,
