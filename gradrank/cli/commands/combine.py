@@ -1,4 +1,4 @@
-"""``gradrank combine``."""
+"""``gradrank combine``: the exact best mixture of models or score files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gradrank convert``."""
+"""``gradrank convert``: data from one file format to another."""
 
 from __future__ import annotations
 

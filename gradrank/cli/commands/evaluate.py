@@ -1,4 +1,4 @@
-"""``gradrank evaluate`` and ``gradrank compare``."""
+"""``gradrank evaluate`` and ``gradrank compare``: systems by measures, and whether they differ."""
 
 from __future__ import annotations
 

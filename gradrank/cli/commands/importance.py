@@ -1,4 +1,4 @@
-"""``gradrank importance``."""
+"""``gradrank importance``: which features a model looks at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gradrank info``."""
+"""``gradrank info``: what is in a data or model file."""
 
 from __future__ import annotations
 

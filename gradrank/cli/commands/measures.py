@@ -1,4 +1,4 @@
-"""``gradrank measures``."""
+"""``gradrank measures``: the measures, their parameters and conventions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gradrank report``."""
+"""``gradrank report``: one HTML file that shows which system ranks better."""
 
 from __future__ import annotations
 

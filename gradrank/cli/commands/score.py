@@ -1,4 +1,4 @@
-"""``gradrank score``."""
+"""``gradrank score``: a model's scores of documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gradrank sweep``."""
+"""``gradrank sweep``: one objective with several weights of its lower tiers."""
 
 from __future__ import annotations
 

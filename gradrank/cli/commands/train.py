@@ -1,4 +1,4 @@
-"""``gradrank train``."""
+"""``gradrank train``: a ranker for a measure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hinge loss over all pairs of different labels: RankSVM's risk, in O(n log n) a query."""
+"""The hinge loss over all pairs of different labels: RankSVM's risk, in O(n log n) per query."""
 
 from __future__ import annotations
 
