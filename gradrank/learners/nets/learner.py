@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -45,8 +46,9 @@ class NetLearner(NetParameters, RankingEstimator):
     """The state at the end: learning rates, effective pairs and notes of the epochs, weights of the best one."""
 
     # ------------------------------------------------------------------ what the names mean
+    @abstractmethod
     def _objective(self) -> Objective:
-        raise NotImplementedError
+        """What training improves."""
 
     def _settings(self) -> NetSettings:
         return net_settings(self, self._objective())
