@@ -263,7 +263,8 @@ def _merged(cls: type[Declared], own: Mapping[str, Parameter]) -> dict[str, Para
 def _filled(new: Parameter, before: Parameter | None) -> Parameter:
     if before is None:
         return new
-    said = {name: value for name, value in vars(new).items() if value not in (None, "", ()) or name == "default"}
+    bare = Parameter(new.default)
+    said = {name: value for name, value in vars(new).items() if name == "default" or value != getattr(bare, name)}
     return replace(before, **said)
 
 

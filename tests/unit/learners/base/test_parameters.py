@@ -18,7 +18,7 @@ class Base(Declared):
     """The base."""
 
     depth: int | None = parameter(default=None, low=1, also=(-1,), help="How deep.")
-    rate: float = parameter(default=0.5, above=0, high=1, help="How fast.", flags=("--speed",))
+    rate: float = parameter(default=0.5, above=0, high=1, help="How fast.", flags=("--speed",), command_line=False)
 
 
 class Derived(Base):
@@ -46,7 +46,7 @@ def test_the_signature_is_made_from_the_declaration() -> None:
 
 def test_a_redeclared_parameter_keeps_what_is_not_said_anew() -> None:
     assert Derived.declared["rate"] == Parameter(
-        0.25, "How fast.", "rate", "float", above=0, high=1, flags=("--speed",)
+        0.25, "How fast.", "rate", "float", above=0, high=1, flags=("--speed",), command_line=False
     )
 
 
@@ -126,3 +126,11 @@ def test_options_of_the_command_line_clash_with_none() -> None:
     for name, declared in learner_parameters().items():
         for flag in {flag for item in declared for flag in item.option_names}:
             assert flags.setdefault(flag, name) == name, flag
+
+
+def test_only_what_the_command_line_can_say_is_an_option() -> None:
+    offered = set(learner_parameters())
+    for name in ALGORITHMS:
+        for declared in algorithm(name).declared.values():
+            assert (declared.name in offered) >= declared.command_line, declared.name
+    assert not offered & {"checkpoint", "checkpoint_every", "callbacks", "verbose", "module", "warm_start"}
