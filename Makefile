@@ -9,19 +9,11 @@ OLDEST := .venv-oldest/bin
 PIP = -m pip install --quiet --disable-pip-version-check
 INSTALL = $(BIN)/python $(PIP) $(addprefix -c ,$(CONSTRAINTS))
 PYTEST := pytest -n 2 --dist worksteal
-# Tests of kernels on little data, which also run with kernels as plain Python (a thousand times slower, and warning where
-# machine code overflows in silence), and the others, whose kernels count on numbers of 64 bits or want many documents.
-LITTLE := tests/unit/measures tests/unit/objectives tests/unit/test_ranking.py tests/unit/learners/boosting \
-  tests/unit/learners/linear/test_svm_risks.py tests/unit/optimality/test_rerank.py tests/unit/optimality/test_terrain.py \
-  tests/unit/combine/test_optimal.py tests/contracts/test_measures.py tests/contracts/test_objectives.py \
-  tests/contracts/test_rankers.py
-KERNELS := $(LITTLE) tests/unit/models tests/unit/data tests/unit/learners/linear tests/unit/learners/trees/test_rounding.py
-PLAIN := -W ignore::RuntimeWarning -k "not threads and not long and not large" $(LITTLE)
 
 # Threads of LightGBM that wait must sleep, not spin: on cores that others use too, spinning costs many times the work.
-demo test test-oldest test-kernels coverage: export OMP_WAIT_POLICY := passive
+demo test test-oldest coverage: export OMP_WAIT_POLICY := passive
 
-.PHONY: help demo test test-oldest test-kernels coverage lint bench docs constraints browser clean clean-cache
+.PHONY: help demo test test-oldest coverage lint bench docs constraints browser clean clean-cache
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,14 +27,8 @@ test: lint browser ## everything a change must pass
 test-oldest: .venv-oldest/.test browser ## all tests with the oldest dependencies that are allowed
 	$(OLDEST)/$(PYTEST)
 
-test-kernels: .venv/.dev ## kernels as plain Python, then compiled with checks of every index
-	NUMBA_DISABLE_JIT=1 $(BIN)/$(PYTEST) $(PLAIN)
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-checked $(BIN)/$(PYTEST) $(KERNELS)
-
-coverage: .venv/.dev browser ## which lines the tests run; kernels count where they run as plain Python
-	rm -f .coverage .coverage.*
-	$(BIN)/$(PYTEST) --cov --cov-report=
-	NUMBA_DISABLE_JIT=1 $(BIN)/$(PYTEST) --cov --cov-append --cov-report=term --cov-report=html $(PLAIN)
+coverage: .venv/.dev browser ## which lines the tests run, into htmlcov/; kernels count where tests run them without Numba
+	$(BIN)/$(PYTEST) --cov --cov-report=term --cov-report=html
 
 lint: .venv/.dev ## style, types and import layers
 	$(BIN)/ruff check
@@ -69,7 +55,7 @@ docs: .venv/.dev ## build the site into site/
 
 clean: clean-cache ## remove everything that can be made again
 	rm -rf .venv .venv-oldest build dist site demo htmlcov *.egg-info .coverage .coverage.* .hypothesis .pytest_cache \
-	  .mypy_cache .ruff_cache .import_linter_cache .numba-checked constraints.new
+	  .mypy_cache .ruff_cache .import_linter_cache constraints.new
 
 clean-cache: ## forget compiled kernels
 	find gradrank \( -name '*.nbi' -o -name '*.nbc' \) -delete

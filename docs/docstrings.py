@@ -47,7 +47,7 @@ class Markdown(griffe.Extension):
 
 
 def _is_kernel(function: griffe.Function) -> bool:
-    return any("njit" in str(decorator.value) for decorator in function.decorators)
+    return any(word in str(decorator.value) for decorator in function.decorators for word in ("njit", "template"))
 
 
 def _points_elsewhere(function: griffe.Function) -> bool:

@@ -139,8 +139,8 @@ def measures_page() -> str:
 
 
 def definition(kind: type) -> str:
-    """A docstring without its examples, lines that go together joined."""
-    text = (kind.__doc__ or "").split(">>>")[0]
+    """A docstring without its parameters and examples, lines that go together joined."""
+    text = (kind.__doc__ or "").split(">>>")[0].split("    Parameters\n    ------")[0]
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
     return escaped("\n\n".join(part for part in paragraphs if part))
 
@@ -151,7 +151,7 @@ def parameter_table(kind: type[Measure], names: Any) -> list[str]:
     for name in names:
         spec = kind.parameters()[name]
         measure = getattr(kind, "name", "NDCG")
-        default = shown(CONVENTIONS["gradrank"].value(measure, name))
+        default = shown(CONVENTIONS["gradrank"].value(measure, name, spec.default))
         rows.append(f"| `{name}` | {escaped(spec.expected)} | `{default}` | {escaped(spec.doc)} |")
     return rows
 

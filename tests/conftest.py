@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # Runs under other settings of Numba try fewer examples; see tests/contracts/test_numba_settings.py.
-PLAIN_PYTHON = os.environ.get("NUMBA_DISABLE_JIT", "0") == "1"
-EXAMPLES = int(os.environ.get("GRADRANK_TEST_EXAMPLES", "8" if PLAIN_PYTHON else "60"))
+EXAMPLES = int(os.environ.get("GRADRANK_TEST_EXAMPLES", "60"))
 settings.register_profile(
     "gradrank", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )

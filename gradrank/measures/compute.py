@@ -1,4 +1,4 @@
-"""Values of several measures at once, sorting each query only once."""
+"""Values of several measures at once; the documents of each query are sorted only once."""
 
 from __future__ import annotations
 
@@ -13,12 +13,30 @@ from gradrank.ranking import Ranking, check_scores, in_data_order
 
 
 def bind_measures(measures: Sequence[Measure], data: RankingData, *, n_jobs: int | None = None) -> list[BoundMeasure]:
-    """Bind measures to data once, to evaluate many scores with :func:`bound_values`."""
+    """Prepare measures for data once, to evaluate many scores with :func:`bound_values`.
+
+    Parameters
+    ----------
+    measures
+        Single measures.
+    data
+        The documents with their labels.
+    n_jobs
+        Threads to use; all cores by default.
+    """
     return [measure.bind(data, n_jobs=n_jobs) for measure in measures]
 
 
 def bound_values(bound: Sequence[BoundMeasure], scores: ArrayLike) -> dict[Measure, FloatArray]:
-    """Values per query of bound measures; measures that order documents alike share the sorting."""
+    """Values per query of bound measures; measures that order documents alike share the sorting.
+
+    Parameters
+    ----------
+    bound
+        What :func:`bind_measures` has made.
+    scores
+        One number per document, in the data's own order, in which the documents of a query stand together.
+    """
     if not bound:
         return {}
     checked = check_scores(scores, bound[0].data.n_docs)  # type: ignore[arg-type]

@@ -47,7 +47,12 @@ _HYPHENATED = re.compile(r"(construction\s*=\s*)([A-Za-z]+(?:-[A-Za-z]+)+)")
 
 
 def recommended(measure: Measure) -> Lambda:
-    """The λ-gradient that learns best without tuning: see the page on training for the measurements.
+    """The λ-gradient of a measure that learns best without tuning; the guide on training has the measurements.
+
+    Parameters
+    ----------
+    measure
+        The measure to improve.
 
     >>> from gradrank.measures import NDCG
     >>> recommended(NDCG(10))
@@ -59,7 +64,12 @@ def recommended(measure: Measure) -> Lambda:
 def with_construction(objective: str | Objective, construction: str | Construction) -> Objective:
     """The λ's of an objective's measure by another construction; its pair cost, normalization and ties are kept.
 
-    The name of a measure means the papers' λ's, as constructions are defined on these.
+    Parameters
+    ----------
+    objective
+        A λ-gradient, or its name; the name of a measure means the papers' λ's, as constructions are defined on these.
+    construction
+        A construction, or its name.
 
     >>> with_construction("MAP", "spring-smooth")
     Lambda(MAP, construction=spring-smooth)
@@ -153,13 +163,13 @@ def _word(value: object) -> Any:
 def _tiered(expression: Expression) -> Tiered:
     unknown = set(expression.keywords) - {"weight", "weights", "zeros"}
     if unknown or expression.cutoff is not None:
-        raise ObjectiveError("Tiered takes measures, weight=number (or weights=[…], one a tier) and zeros=true")
+        raise ObjectiveError("Tiered takes measures, weight=number (or weights=[…], one per tier) and zeros=true")
     tiers = tuple(_part(item) for item in expression.arguments)
     given = expression.keywords.get("weights")
     if given is None:
         weight = expression.keywords.get("weight", 0.2)
         if len(tiers) != 2 or isinstance(weight, bool) or not isinstance(weight, int | float):
-            raise ObjectiveError("Tiered: two tiers take weight=number, more take weights=[…], one a tier")
+            raise ObjectiveError("Tiered: two tiers take weight=number, more take weights=[…], one per tier")
         given = (1.0 - weight, weight)
     if not isinstance(given, tuple) or not all(isinstance(item, int | float) for item in given):
         raise ObjectiveError(f"Tiered: weights is {given!r}, expected a list of numbers")

@@ -29,6 +29,8 @@ NAMES = [
 ]  # fmt: skip
 OTHER_TIES = ["NDCG(ties=file)@3", "MAP(ties=pessimistic)", "ERR(ties=optimistic)", "Bpref(ties=docid)",
               "KendallTau(ties=file)", "NDCG(convention=trec_eval)@3", "MRR(ties=optimistic)"]  # fmt: skip
+# A measure that is not named here is tested as it is.
+NAMES += [name for name in REGISTRY if name not in {measure(known).name for known in NAMES}]
 RANGES = [("convex", 0, 1), ("additive", 0, 3), ("additive", -2, 2), ("additive", Fraction(1, 10), 100)]
 
 
@@ -68,10 +70,6 @@ def value_at(m: Measure, data: RankingData, one: np.ndarray, two: np.ndarray, fo
     """The mean at α with scores that are exact: a common denominator makes them whole numbers."""
     first = alpha.denominator - (alpha.numerator if form == "convex" else 0)
     return m.mean(first * one + alpha.numerator * two, data)
-
-
-def test_every_measure_of_the_registry_is_tried() -> None:
-    assert {type(measure(name)).name for name in NAMES} == set(REGISTRY)
 
 
 @pytest.mark.kernel

@@ -18,6 +18,8 @@ from tests.support.measures import measure
 
 TARGETS = ["NDCG", "NDCG@3", "DCG@5", "MeanNDCG", "MAP", "MAP(rel=2)@4", "MRR", "MRR(rel=2)@3", "WTA", "P@3",
            "Recall@3", "RBP", "ERR", "ERR@3", "CNDCG@4", "KappaNDCG@3", "KappaERR", "KendallTau", "Bpref"]  # fmt: skip
+# A measure that is not named here is tested as it is.
+TARGETS += [name for name in REGISTRY if name not in {measure(target).name for target in TARGETS}]
 
 
 def made_up(
@@ -67,10 +69,6 @@ def textbook(objective: Lambda, data: RankingData, scores: np.ndarray) -> tuple[
             scale /= own_l.std()
         lambdas[rows], rhos[rows] = own_l * scale, own_r * scale
     return lambdas, rhos, effective
-
-
-def test_every_measure_is_a_target() -> None:
-    assert {measure(name).name for name in TARGETS} == set(REGISTRY)
 
 
 OPTIONS = [

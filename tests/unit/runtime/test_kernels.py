@@ -12,7 +12,7 @@ import pytest
 
 from gradrank.cli.common import Notes
 from gradrank.runtime.first_use import on_compiling
-from gradrank.runtime.kernels import njit
+from gradrank.runtime.kernels import njit, template
 
 SCRIPT = """
 import sys
@@ -50,6 +50,106 @@ def test_processes_that_compile_at_once_keep_each_others_code(tmp_path: Path) ->
     assert run_all(script, tmp_path / "cache") == [["45.0", "compiled"]] * 3
     assert len(list((tmp_path / "cache").rglob("*.nbc"))) == 3
     assert run_all(script, tmp_path / "cache") == [["45.0", "loaded"]] * 3
+
+
+SHAPES = """
+from typing import NamedTuple
+from gradrank.runtime.kernels import njit
+
+class Shape(NamedTuple):
+    side: float
+
+@njit(cache=True, nogil=True, inline="always")
+def area(side):
+    return side * side
+"""
+USE = """
+import sys
+import shapes
+from gradrank.runtime.kernels import template
+
+def measured(side):
+    raise NotImplementedError
+
+@template(measured, cache=True, nogil=True)
+def twice(shape):
+    return 2 * measured(shape.side)
+
+kernel = twice.using(measured=shapes.area)
+print(kernel(getattr(shapes, sys.argv[1])(3.0)))
+print("loaded" if kernel.stats.cache_hits else "compiled")
+"""
+
+
+def test_a_filled_kernel_is_cached_until_the_file_of_a_function_changes(tmp_path: Path) -> None:
+    (tmp_path / "use.py").write_text(USE)
+    (tmp_path / "shapes.py").write_text(SHAPES)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def run(shape: str) -> list[str]:
+        command = [sys.executable, str(tmp_path / "use.py"), shape]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    assert run("Shape") == ["18.0", "compiled"]
+    assert run("Shape") == ["18.0", "loaded"]
+    # The cache names a class that is gone, which Numba alone could not read any more.
+    (tmp_path / "shapes.py").write_text(SHAPES.replace("Shape", "Form").replace("side * side", "side * side * side"))
+    assert run("Form") == ["54.0", "compiled"]
+    assert run("Form") == ["54.0", "loaded"]
+
+
+def change(x: float) -> float:
+    """Stands for what is done to a number."""
+    raise NotImplementedError
+
+
+def test_templates_keep_what_they_are_filled_with_apart() -> None:
+    @njit(nogil=True)
+    def double(x: float) -> float:
+        return 2 * x
+
+    @njit(nogil=True)
+    def square(x: float) -> float:
+        return x * x
+
+    @template(change, nogil=True)
+    def again(x: float) -> float:
+        """Do it twice."""
+        return change(change(x))
+
+    assert (again.using(change=double)(3), again.using(change=square)(3)) == (12, 81)
+    assert again.using(change=double) is again.using(change=double)
+    assert again.__doc__ == "Do it twice."
+    with pytest.raises(TypeError, match="has the slots change"):
+        again.using(turn=double)
+    with pytest.raises(TypeError, match="does not call change"):
+        template(change)(lambda x: x)
+
+
+SUMS = """
+import hashlib, sys
+import numpy as np
+from gradrank.data import RankingData
+from gradrank.objectives import parse_objective
+
+rng = np.random.default_rng(0)
+data = RankingData.from_arrays(np.zeros((900, 1)), rng.integers(0, 5, 900), group=[300] * 3)
+scores = rng.normal(size=900)
+found = [parse_objective(name).bind(data).gradients(scores) for name in ("RankNet", "NDCG@10")]
+print(hashlib.sha256(b"".join(one.lambdas.tobytes() + one.rhos.tobytes() for one in found)).hexdigest())
+"""
+
+
+def test_kernels_from_the_cache_round_as_those_that_were_just_compiled(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    runs = [
+        subprocess.run([sys.executable, "-c", SUMS], capture_output=True, text=True, env=environment, check=True).stdout
+        for _ in range(2)
+    ]
+    assert runs[0] == runs[1]
+    assert len(runs[0].strip()) == 64
 
 
 def test_compiling_is_told_of_once_and_leaves_garbage_collection_as_it_was() -> None:
