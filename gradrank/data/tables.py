@@ -51,7 +51,7 @@ def data_of_table(
     *,
     regroup: bool = True,
     path: Path | None = None,
-    beside: Beside = Beside(),  # noqa: B008 - frozen
+    beside: Beside = Beside(),
 ) -> RankingData:
     """Ranking data from an Arrow table."""
     roles = resolve_roles(table.column_names, columns, recorded_roles(table.schema), path)
@@ -72,7 +72,7 @@ def assemble(
     blocks: FeatureBlocks,
     regroup: bool,
     path: Path | None,
-    beside: Beside = Beside(),  # noqa: B008 - frozen
+    beside: Beside = Beside(),
 ) -> RankingData:
     """Ranking data from a table of the columns that are not features and blocks of those that are."""
     if n_docs == 0:
