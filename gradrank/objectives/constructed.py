@@ -18,7 +18,7 @@ from gradrank.objectives.costs import PairCost, RankNet
 from gradrank.objectives.kernels import construction_kernel as kernel
 from gradrank.objectives.kernels.pair_layout import Gains
 from gradrank.objectives.lambda_gradient import NORMALISATIONS, BoundLambda, Lambda, swaps_of
-from gradrank.objectives.objective import BoundObjective, Gradients, Objective
+from gradrank.objectives.objective import Objective
 from gradrank.ranking import longest_list
 from gradrank.runtime.threads import for_query_blocks
 
@@ -30,7 +30,7 @@ def constructed(
     cost: PairCost | None = None,
     normalize: Literal["none", "log", "deviation"] = "none",
     ties: Literal["random", "file"] = "random",
-) -> Objective:
+) -> Lambda | Constructed:
     """The λ's of a measure by a construction; the fast :class:`Lambda` where it is the same.
 
     Parameters
@@ -117,15 +117,31 @@ class Constructed(Objective):
         return replace(self, normalize="deviation") if self.normalize == "none" else self
 
     @property
+    def normalized(self) -> bool:
+        """See Objective.normalized."""
+        return self.normalize != "none"
+
+    @property
     def has_curvature(self) -> bool:
         """Whether the construction has a second derivative, and its pair cost a usable one."""
         return self.construction.usable_curvature and self.cost.usable_curvature
 
-    def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundObjective:
+    def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundLambda:
         """See Objective.bind."""
-        if self.construction.pairwise:
-            return BoundConstructed(self, data, random_state, n_jobs)
-        return BoundMoves(self, data, random_state, n_jobs)
+        return self.bind_among(data, random_state=random_state, n_jobs=n_jobs)
+
+    def bind_among(
+        self,
+        data: RankingData,
+        *,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        classes: NDArray[np.float64] | None = None,
+        partners: NDArray[np.bool_] | None = None,
+    ) -> BoundLambda:
+        """See Lambda.bind_among."""
+        kind = BoundConstructed if self.construction.pairwise else BoundMoves
+        return kind(self, data, random_state, n_jobs, classes=classes, partners=partners)
 
     def __str__(self) -> str:
         parts = [str(self.target), str(self.construction)]
@@ -143,12 +159,29 @@ class Constructed(Objective):
 class BoundConstructed(BoundLambda):
     """A pairwise construction bound to data; documents are laid out as for the ordinary λ-gradient."""
 
-    def __init__(self, objective: Constructed, data: RankingData, random_state: int, n_jobs: int | None) -> None:
-        super().__init__(objective._plain(), data, random_state, n_jobs)
+    def __init__(
+        self,
+        objective: Constructed,
+        data: RankingData,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        *,
+        classes: NDArray[np.float64] | None = None,
+        partners: NDArray[np.bool_] | None = None,
+    ) -> None:
+        super().__init__(objective._plain(), data, random_state, n_jobs, classes=classes, partners=partners)
         self.constructed = objective
 
-    def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
-        """See BoundObjective.gradients."""
+    def add_to(
+        self,
+        lambdas: NDArray[np.float32],
+        rhos: NDArray[np.float32],
+        scores: NDArray[np.float64],
+        ranks: NDArray[np.int32] | None = None,
+        *,
+        count_pairs: bool = False,
+    ) -> int:
+        """See BoundLambda.add_to; ``ranks`` are neither used nor filled in."""
         objective, construction, cost = self.constructed, self.constructed.construction, self.constructed.cost
         layout, family = self._layout, swaps_of(objective.target)
         block = for_family(kernel.construction_block, family, pair_force=cost.kernels.pair)
@@ -163,8 +196,6 @@ class BoundConstructed(BoundLambda):
             reach=int(getattr(construction, "reach", 1)),
             normalize=NORMALISATIONS[objective.normalize],
         )
-        lambdas = np.zeros(self._n_docs, dtype=np.float32)
-        rhos = np.zeros(self._n_docs, dtype=np.float32)
         pairs = np.zeros(len(layout.indptr) - 1, dtype=np.int64)
 
         def work(first: int, end: int) -> None:
@@ -172,10 +203,10 @@ class BoundConstructed(BoundLambda):
             block(first, end, scores, layout, self._gains, options, state, lambdas, rhos, pairs)
 
         for_query_blocks(work, layout.indptr, self._threads)
-        return Gradients(lambdas, rhos, int(pairs.sum()) if count_pairs else -1)
+        return int(pairs.sum()) if count_pairs else -1
 
 
-class BoundMoves(BoundLambda):
+class BoundMoves(BoundConstructed):
     """DiscreteBounded bound to data: every move is made and the measure evaluated again, by its own kernel.
 
     ``effective_pairs`` counts documents with a non-zero λ.
@@ -191,12 +222,16 @@ class BoundMoves(BoundLambda):
     # Documents of the lists that are made at a time: bounds the memory for long lists.
     _block = 1 << 20
 
-    def __init__(self, objective: Constructed, data: RankingData, random_state: int, n_jobs: int | None) -> None:
-        super().__init__(objective._plain(), data, random_state, n_jobs)
-        self.constructed = objective
-
-    def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
-        """See BoundObjective.gradients."""
+    def add_to(
+        self,
+        lambdas: NDArray[np.float32],
+        rhos: NDArray[np.float32],
+        scores: NDArray[np.float64],
+        ranks: NDArray[np.int32] | None = None,
+        *,
+        count_pairs: bool = False,
+    ) -> int:
+        """See BoundLambda.add_to; ``ranks`` are neither used nor filled in."""
         indptr, n = self._layout.indptr, len(self._layout.rows)
         order, rank, target = (np.empty(n, dtype=np.int64) for _ in range(3))
 
@@ -217,10 +252,8 @@ class BoundMoves(BoundLambda):
                 gains[movers[part]] = np.maximum(after - now[query[part]], 0.0)
         bound = getattr(self.constructed.construction, "bound", math.inf)
         pushes = np.sign(rank - target) * np.minimum(gains, bound) + 0.0  # no −0
-        lambdas = np.zeros(self._n_docs, dtype=np.float32)
-        lambdas[self._layout.rows] = pushes * np.repeat(self._scale(pushes), np.diff(indptr))
-        pushed = int(np.count_nonzero(pushes)) if count_pairs else -1
-        return Gradients(lambdas, np.zeros(self._n_docs, dtype=np.float32), pushed)
+        lambdas[self._layout.rows] += (pushes * np.repeat(self._scale(pushes), np.diff(indptr))).astype(np.float32)
+        return int(np.count_nonzero(pushes)) if count_pairs else -1
 
     def _moved(
         self,

@@ -111,6 +111,11 @@ class Lambda(Objective):
         return replace(self, normalize="deviation") if self.normalize == "none" else self
 
     @property
+    def normalized(self) -> bool:
+        """See Objective.normalized."""
+        return self.normalize != "none"
+
+    @property
     def has_curvature(self) -> bool:
         """Whether the cost's second derivative is usable."""
         return self.cost.usable_curvature
@@ -118,6 +123,28 @@ class Lambda(Objective):
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundLambda:
         """See Objective.bind."""
         return BoundLambda(self, data, random_state, n_jobs)
+
+    def bind_among(
+        self,
+        data: RankingData,
+        *,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        classes: NDArray[np.float64] | None = None,
+        partners: NDArray[np.bool_] | None = None,
+    ) -> BoundLambda:
+        """Bind to data, on some of the pairs only.
+
+        Parameters
+        ----------
+        data, random_state, n_jobs
+            As for bind.
+        classes
+            One number per document: only documents of the same class make pairs.
+        partners
+            Whether a document joins pairs at all.
+        """
+        return BoundLambda(self, data, random_state, n_jobs, classes=classes, partners=partners)
 
     def __str__(self) -> str:
         parts = [str(self.target)]

@@ -74,6 +74,11 @@ class Objective(ABC):
         """The objective for gradient steps: λ's without other normalization divided by their deviation in the query."""
         return self
 
+    @property
+    def normalized(self) -> bool:
+        """Whether λ's are normalized per query, in whole or in part."""
+        return False
+
     @abstractmethod
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundObjective:
         """Prepare the objective for data.

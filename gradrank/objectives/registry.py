@@ -5,14 +5,14 @@ every option of :class:`Lambda` (``Lambda(NDCG, cost=sigmoid, mu=1, pairs=misran
 construction (``Lambda(MAP, construction=spring-smooth)``). ``RankNet``, ``ListNet``, ``ListMLE(k=10)``,
 ``Focused(k=10, beta=0.5)`` and ``Regression`` are built on no measure. ``Tiered(NDCG, CNDCG(label=clicks),
 weight=0.2)`` and ``Scheduled(NDCG, Lambda(NDCG, cost=sigmoid), schedule=linear, w0=0.1, eta=0.01)`` compose objectives;
-a bare measure inside is the papers' exact form.
+a bare measure means the same inside as alone.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from gradrank.errors import MeasureError, ObjectiveError, UnknownMeasureError
@@ -61,13 +61,14 @@ def recommended(measure: Measure) -> Lambda:
     return Lambda(measure, normalize="log", gap=True)
 
 
-def with_construction(objective: str | Objective, construction: str | Construction) -> Objective:
+def with_construction(objective: str | Objective, construction: str | Construction) -> Lambda | Constructed | Tiered:
     """The λ's of an objective's measure by another construction; its pair cost, normalization and ties are kept.
 
     Parameters
     ----------
     objective
-        A λ-gradient, or its name; the name of a measure means the papers' λ's, as constructions are defined on these.
+        A λ-gradient or tiers of them, or a name; the name of a measure means the papers' λ's, as constructions are
+        defined on these.
     construction
         A construction, or its name.
 
@@ -75,9 +76,17 @@ def with_construction(objective: str | Objective, construction: str | Constructi
     Lambda(MAP, construction=spring-smooth)
     >>> with_construction("Lambda(NDCG@10, cost=sigmoid)", "local-cost")
     Lambda(NDCG@10, construction=local-cost, cost=sigmoid)
+    >>> with_construction("Tiered(NDCG, CNDCG)", "unit-pairs")
+    Tiered(Lambda(NDCG, construction=unit-pairs), Lambda(CNDCG, construction=unit-pairs), weight=0.2)
     """
     made = construction_of(construction) if isinstance(construction, str) else construction
-    given = _part(_parsed(objective)) if isinstance(objective, str) else objective
+    given = parse_objective(objective, bare=Lambda) if isinstance(objective, str) else objective
+    if isinstance(given, Tiered):
+        return replace(given, tiers=tuple(_built(tier, made) for tier in given.tiers))
+    return _built(given, made)
+
+
+def _built(given: Objective, made: Construction) -> Lambda | Constructed:
     if isinstance(given, Lambda):
         extra = [name for name, default in (("pairs", "all"), ("truncation", None), ("gap", False))
                  if getattr(given, name) != default]  # fmt: skip
@@ -88,7 +97,11 @@ def with_construction(objective: str | Objective, construction: str | Constructi
     return constructed(given.target, made, cost=given.cost, normalize=given.normalize, ties=given.ties)
 
 
-def parse_objective(text: str) -> Objective:
+Bare = Callable[[Measure], Lambda]
+"""What a measure means where an objective is expected."""
+
+
+def parse_objective(text: str, *, bare: Bare = recommended) -> Objective:
     """Make an objective from its name.
 
     Parameters
@@ -96,42 +109,34 @@ def parse_objective(text: str) -> Objective:
     text
         The name of a measure, which means its λ-gradient, or of an objective such as ``Lambda(NDCG, cost=sigmoid)`` or
         ``ListNet``.
+    bare
+        What the name of a measure means, alone and inside ``Tiered`` and ``Scheduled``; ``Lambda`` = the papers' λ's.
 
     >>> parse_objective("MAP"), parse_objective("Lambda(NDCG, cost=sigmoid, mu=1)")
     (Lambda(MAP, normalize=log, gap=true), Lambda(NDCG, cost=sigmoid, mu=1))
     """
-    return objective_of(_parsed(text))
+    return _objective(
+        parse_expression(_HYPHENATED.sub(lambda found: found[1] + found[2].replace("-", "_"), text)), bare
+    )
 
 
-def _parsed(text: str) -> Expression:
-    return parse_expression(_HYPHENATED.sub(lambda found: found[1] + found[2].replace("-", "_"), text))
-
-
-def objective_of(expression: Expression) -> Objective:
-    """Make an objective from a parsed name."""
-    named = _named(expression)
-    return named if named is not None else recommended(_measure(expression))
-
-
-def _part(item: object) -> Objective:
-    """An objective inside another; a bare measure is the papers' λ-gradient, which compositions are defined on."""
+def _objective(item: object, bare: Bare) -> Objective:
+    """The objective that an expression stands for."""
     if not isinstance(item, str | Expression):
         raise ObjectiveError(f"expected a measure or an objective, found {item!r}")
     expression = Expression(item) if isinstance(item, str) else item
-    named = _named(expression)
-    return named if named is not None else Lambda(_measure(expression))
+    named = _named(expression, bare)
+    return named if named is not None else bare(_measure(expression))
 
 
-def _named(expression: Expression) -> Objective | None:
+def _named(expression: Expression, bare: Bare) -> Objective | None:
     """The objective that a name stands for; None if it is not an objective's."""
     name = expression.name.lower()
-    composed: dict[str, Callable[[Expression], Objective]] = {
-        "lambda": _lambda,
-        "tiered": _tiered,
-        "scheduled": _scheduled,
-    }
+    if name == "lambda":
+        return _lambda(expression)
+    composed: dict[str, Callable[[Expression, Bare], Objective]] = {"tiered": _tiered, "scheduled": _scheduled}
     if name in composed:
-        return composed[name](expression)
+        return composed[name](expression, bare)
     for spelling, kind in PLAIN.items():
         if name == spelling.lower():
             return _plain(spelling, kind, expression)
@@ -160,34 +165,46 @@ def _word(value: object) -> Any:
     return _WORDS.get(value.lower(), value) if isinstance(value, str) else value
 
 
-def _tiered(expression: Expression) -> Tiered:
-    unknown = set(expression.keywords) - {"weight", "weights", "zeros"}
+def _tiered(expression: Expression, bare: Bare) -> Tiered:
+    unknown = set(expression.keywords) - {"weight", "weights", "zeros", "normalize"}
     if unknown or expression.cutoff is not None:
-        raise ObjectiveError("Tiered takes measures, weight=number (or weights=[…], one per tier) and zeros=true")
-    tiers = tuple(_part(item) for item in expression.arguments)
+        raise ObjectiveError(
+            "Tiered takes measures, weight=number (or weights=[…], one per tier or per lower tier), zeros=true and "
+            "normalize=deviation"
+        )
+    tiers = tuple(_objective(item, bare) for item in expression.arguments)
     given = expression.keywords.get("weights")
     if given is None:
         weight = expression.keywords.get("weight", 0.2)
         if len(tiers) != 2 or isinstance(weight, bool) or not isinstance(weight, int | float):
-            raise ObjectiveError("Tiered: two tiers take weight=number, more take weights=[…], one per tier")
+            raise ObjectiveError(
+                "Tiered: two tiers take weight=number, more take weights=[…], one per tier or per lower tier"
+            )
         given = (1.0 - weight, weight)
     if not isinstance(given, tuple) or not all(isinstance(item, int | float) for item in given):
         raise ObjectiveError(f"Tiered: weights is {given!r}, expected a list of numbers")
     zeros = expression.keywords.get("zeros", "false")
     if str(zeros).lower() not in ("true", "false"):
         raise ObjectiveError(f"Tiered: zeros is {zeros!r}, expected true or false")
-    return Tiered(tiers, tuple(float(item) for item in given), str(zeros).lower() == "true")  # type: ignore[arg-type]
+    weights = tuple(float(item) for item in given)
+    options: dict[str, Any] = {"zeros": str(zeros).lower() == "true"}
+    if "normalize" in expression.keywords:
+        options["normalize"] = expression.keywords["normalize"]
+    return Tiered(tiers, weights, **options)  # type: ignore[arg-type]
 
 
-def _scheduled(expression: Expression) -> Scheduled:
-    unknown = set(expression.keywords) - {"schedule", "w0", "eta"}
+def _scheduled(expression: Expression, bare: Bare) -> Scheduled:
+    unknown = set(expression.keywords) - {"schedule", "w0", "eta", "normalize"}
     if unknown or expression.cutoff is not None or len(expression.arguments) != 2:
-        raise ObjectiveError("Scheduled takes two objectives, schedule=linear or exponential, w0=number and eta=number")
+        raise ObjectiveError(
+            "Scheduled takes two objectives, schedule=linear or exponential, w0=number, eta=number and "
+            "normalize=deviation"
+        )
     options: dict[str, Any] = dict(expression.keywords)
     for key in ("w0", "eta"):
         if key in options and (isinstance(options[key], bool) or not isinstance(options[key], int | float)):
             raise ObjectiveError(f"Scheduled: {key} is {options[key]!r}, expected a number")
-    first, second = (_part(item) for item in expression.arguments)
+    first, second = (_objective(item, bare) for item in expression.arguments)
     return Scheduled(first, second, **options)
 
 

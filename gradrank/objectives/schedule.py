@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure
+from gradrank.objectives.deviation import check_normalization, divided_by_deviation
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 from gradrank.objectives.pair_facts import PairFacts
 
@@ -21,7 +23,8 @@ SCHEDULES = ("linear", "exponential")
 class Scheduled(Objective):
     """λ_m = (1 − w_m)·λ(first) + w_m·λ(second), w_m growing with the iteration (Svore et al. 2011, eq. 12).
 
-    Early steps learn from all pairs, late ones from what the second objective cares about. Steps are gradient steps.
+    Early steps learn from all pairs, late ones from what the second objective cares about. The paper takes gradient
+    steps; Newton steps are possible if both objectives have a usable second derivative.
 
     Parameters
     ----------
@@ -33,6 +36,9 @@ class Scheduled(Objective):
         The first weight.
     eta
         η of the schedule.
+    normalize
+        ``deviation``: divide the mixed λ's by their standard deviation in the query (Svore et al. 2011, §5.3);
+        ``none``: each objective is normalized as it says itself.
 
     >>> from gradrank.measures import NDCG
     >>> from gradrank.objectives import Lambda, Sigmoid
@@ -46,10 +52,12 @@ class Scheduled(Objective):
     schedule: Literal["linear", "exponential"] = "linear"
     w0: float = 0.1
     eta: float = 0.01
+    normalize: Literal["none", "deviation"] = "none"
 
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:
             raise ObjectiveError(f"Scheduled: schedule is {self.schedule!r}, expected {' or '.join(SCHEDULES)}")
+        check_normalization("Scheduled", self.normalize)
         if not 0.0 <= self.w0 <= 1.0:
             raise ObjectiveError(f"Scheduled: w0 is {self.w0!r}, expected a number in 0…1")
         if not 0.0 <= self.eta < np.inf:
@@ -86,14 +94,21 @@ class Scheduled(Objective):
         return tuple(dict.fromkeys(self.first.leading + self.second.leading))
 
     def normalized_by_deviation(self) -> Scheduled:
-        """See Objective.normalized_by_deviation."""
+        """See Objective.normalized_by_deviation: the mixed λ's are divided, if both objectives can be."""
         first, second = self.first.normalized_by_deviation(), self.second.normalized_by_deviation()
-        return replace(self, first=first, second=second)
+        if self.normalized or not (first.normalized and second.normalized):
+            return replace(self, first=first, second=second) if self.normalize == "none" else self
+        return replace(self, normalize="deviation")
+
+    @property
+    def normalized(self) -> bool:
+        """Whether the mixed λ's or those of an objective are normalized."""
+        return self.normalize != "none" or self.first.normalized or self.second.normalized
 
     @property
     def has_curvature(self) -> bool:
-        """Mixed objectives take gradient steps, as in the paper."""
-        return False
+        """Whether both have a usable second derivative."""
+        return self.first.has_curvature and self.second.has_curvature
 
     def weight(self, step: int) -> float:
         """w_m of the second objective; the first step is 0."""
@@ -111,7 +126,9 @@ class Scheduled(Objective):
         return BoundScheduled(self, data, random_state, n_jobs)
 
     def __str__(self) -> str:
-        return f"Scheduled({self.first}, {self.second}, schedule={self.schedule}, w0={self.w0:g}, eta={self.eta:g})"
+        options = f"schedule={self.schedule}, w0={self.w0:g}, eta={self.eta:g}"
+        normalize = "" if self.normalize == "none" else f", normalize={self.normalize}"
+        return f"Scheduled({self.first}, {self.second}, {options}{normalize})"
 
     def __repr__(self) -> str:
         return str(self)
@@ -122,8 +139,24 @@ class BoundScheduled(BoundObjective):
 
     def __init__(self, objective: Scheduled, data: RankingData, random_state: int, n_jobs: int | None) -> None:
         self.objective = objective
-        self.first = objective.first.bind(data, random_state=random_state, n_jobs=n_jobs)
-        self.second = objective.second.bind(data, random_state=random_state, n_jobs=n_jobs)
+        self._data, self._random_state, self._n_jobs = data, random_state, n_jobs
+        self.first = self._bound(objective.first)
+        self.second = self._bound(objective.second)
+
+    def _bound(self, objective: Objective) -> BoundObjective:
+        return objective.bind(self._data, random_state=self._random_state, n_jobs=self._n_jobs)
+
+    @cached_property
+    def _first_alone(self) -> BoundObjective:
+        """The first objective while the second has no weight: divided as it is by itself, to the last bit."""
+        return self._alone(self.first, self.objective.first)
+
+    @cached_property
+    def _second_alone(self) -> BoundObjective:
+        return self._alone(self.second, self.objective.second)
+
+    def _alone(self, bound: BoundObjective, objective: Objective) -> BoundObjective:
+        return bound if self.objective.normalize == "none" else self._bound(objective.normalized_by_deviation())
 
     def pair_facts(self, data: RankingData) -> list[PairFacts]:
         """See BoundObjective.pair_facts."""
@@ -133,11 +166,12 @@ class BoundScheduled(BoundObjective):
         """See BoundObjective.gradients."""
         weight = np.float32(self.objective.weight(step))
         if weight == 0.0:
-            return self.first.gradients(scores, step, count_pairs=count_pairs)
+            return self._first_alone.gradients(scores, step, count_pairs=count_pairs)
         if weight == 1.0:
-            return self.second.gradients(scores, step, count_pairs=count_pairs)
+            return self._second_alone.gradients(scores, step, count_pairs=count_pairs)
         one = self.first.gradients(scores, step, count_pairs=count_pairs)
         two = self.second.gradients(scores, step, count_pairs=count_pairs)
         pairs = -1 if not count_pairs else max(one.effective_pairs, two.effective_pairs)
         keep = np.float32(1.0) - weight
-        return Gradients(keep * one.lambdas + weight * two.lambdas, keep * one.rhos + weight * two.rhos, pairs)
+        mixed = Gradients(keep * one.lambdas + weight * two.lambdas, keep * one.rhos + weight * two.rhos, pairs)
+        return divided_by_deviation(mixed, self._data) if self.objective.normalize == "deviation" else mixed

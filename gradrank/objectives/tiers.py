@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure, Graded
+from gradrank.objectives.constructed import Constructed
+from gradrank.objectives.deviation import check_normalization, divided_by_deviation
 from gradrank.objectives.lambda_gradient import BoundLambda, Lambda
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 from gradrank.objectives.pair_facts import PairFacts
@@ -30,12 +33,16 @@ class Tiered(Objective):
     Parameters
     ----------
     tiers
-        λ-gradients on different label sources, the most important first.
+        λ-gradients on different label sources, the most important first; constructions of λ's are among them.
     weights
-        The share of each tier; they add up to 1.
+        The share of each tier, which add up to 1; or of each but the first, which gets what is left.
     zeros
         Whether documents with a label of 0 join pairs of the lower tiers. By default they do not: no click may mean
         "not relevant" or "never seen".
+    normalize
+        ``deviation``: divide the mixed λ's by their standard deviation in the query (Svore et al. 2011, §5.3);
+        ``none``: each tier is normalized as it says itself. A weight counts more where each tier is divided by its own
+        deviation: the lower tier, which has fewer pairs, has the smaller λ's.
 
     >>> from gradrank.measures import CNDCG, NDCG
     >>> data = RankingData.from_arrays([[0.0]] * 2, {"label": [1, 1], "clicks": [0.1, 0.9]}, qid=[1, 1])
@@ -46,13 +53,19 @@ class Tiered(Objective):
     [-0.0515, 0.0515]
     """
 
-    tiers: tuple[Lambda, ...]
+    tiers: tuple[Lambda | Constructed, ...]
     weights: tuple[float, ...]
     zeros: bool = False
+    normalize: Literal["none", "deviation"] = "none"
 
     def __post_init__(self) -> None:
-        if len(self.tiers) < 2 or not all(isinstance(tier, Lambda) for tier in self.tiers):
+        if len(self.tiers) < 2 or not all(isinstance(tier, Lambda | Constructed) for tier in self.tiers):
             raise ObjectiveError("Tiered takes two or more measures (or λ-gradients)")
+        check_normalization("Tiered", self.normalize)
+        if len(self.weights) == len(self.tiers) - 1:
+            # Shares are put down in decimals: without rounding 1 − 0.9 would not be 0.1.
+            rest = round(1.0 - sum(self.weights), 12)
+            object.__setattr__(self, "weights", (rest, *self.weights))
         if len(self.weights) != len(self.tiers):
             raise ObjectiveError(f"Tiered: there are {len(self.weights)} weights for {len(self.tiers)} tiers")
         if any(not 0.0 <= weight <= 1.0 for weight in self.weights) or abs(sum(self.weights) - 1.0) > 1e-9:
@@ -62,8 +75,9 @@ class Tiered(Objective):
 
     @property
     def measure(self) -> AnyMeasure | None:
-        """The graded measure of the tiers."""
-        return Graded(tuple(tier.target for tier in self.tiers))
+        """The graded measure of the tiers that have weight; the plain one if there is one such tier."""
+        heard = [tier.target for tier, weight in zip(self.tiers, self.weights, strict=True) if weight > 0.0]
+        return heard[0] if len(heard) == 1 else Graded(tuple(heard))
 
     @property
     def sources(self) -> tuple[str | None, ...]:
@@ -71,12 +85,12 @@ class Tiered(Objective):
         return tuple(tier.target.source for tier in self.tiers)
 
     @property
-    def parts(self) -> tuple[Lambda, ...]:
+    def parts(self) -> tuple[Lambda | Constructed, ...]:
         """The tiers."""
         return self.tiers
 
     @property
-    def leading(self) -> tuple[Lambda, ...]:
+    def leading(self) -> tuple[Lambda | Constructed, ...]:
         """The first tier."""
         return self.tiers[:1]
 
@@ -86,8 +100,13 @@ class Tiered(Objective):
         return True
 
     def normalized_by_deviation(self) -> Tiered:
-        """See Objective.normalized_by_deviation."""
-        return replace(self, tiers=tuple(tier.normalized_by_deviation() for tier in self.tiers))
+        """See Objective.normalized_by_deviation: the mixed λ's are divided, unless a tier is normalized by itself."""
+        return replace(self, normalize="deviation") if not self.normalized else self
+
+    @property
+    def normalized(self) -> bool:
+        """Whether the mixed λ's or those of a tier are normalized."""
+        return self.normalize != "none" or any(tier.normalized for tier in self.tiers)
 
     @property
     def has_curvature(self) -> bool:
@@ -103,7 +122,8 @@ class Tiered(Objective):
         weights = f"weight={self.weights[1]:g}"
         if len(self.tiers) > 2:
             weights = f"weights=[{', '.join(f'{weight:g}' for weight in self.weights)}]"
-        return f"Tiered({parts}, {weights}{', zeros=true' if self.zeros else ''})"
+        normalize = "" if self.normalize == "none" else f", normalize={self.normalize}"
+        return f"Tiered({parts}, {weights}{', zeros=true' if self.zeros else ''}{normalize})"
 
     def __repr__(self) -> str:
         return str(self)
@@ -114,6 +134,12 @@ class BoundTiered(BoundObjective):
 
     def __init__(self, objective: Tiered, data: RankingData, random_state: int, n_jobs: int | None) -> None:
         self.objective = objective
+        self._data = data
+        if objective.normalize == "deviation" and np.count_nonzero(objective.weights) == 1:
+            # Nothing is mixed: the one tier is divided as it is without the others, to the last bit.
+            tiers = tuple(tier.normalized_by_deviation() for tier in objective.tiers)
+            objective = replace(objective, tiers=tiers, normalize="none")
+        self._divided = objective.normalize == "deviation"
         self.parts = bound_tiers(objective, data, random_state=random_state, n_jobs=n_jobs)
         present = np.zeros((len(objective.tiers), data.n_queries), dtype=bool)
         for number, tier in enumerate(objective.tiers):
@@ -148,7 +174,8 @@ class BoundTiered(BoundObjective):
         ranks = np.full(len(scores), -1, dtype=np.int32)
         heard = [part for part, weight in zip(self.parts, self.objective.weights, strict=True) if weight > 0]
         pairs = [part.add_to(lambdas, rhos, scores, ranks, count_pairs=count_pairs) for part in heard]
-        return Gradients(lambdas, rhos, sum(pairs) if count_pairs else -1)
+        mixed = Gradients(lambdas, rhos, sum(pairs) if count_pairs else -1)
+        return divided_by_deviation(mixed, self._data) if self._divided else mixed
 
 
 def bound_tiers(
@@ -162,7 +189,9 @@ def bound_tiers(
         partners = None
         if number > 0 and not objective.zeros:
             partners = np.nan_to_num(labels, nan=0.0) != 0.0
-        parts.append(BoundLambda(tier, data, random_state, n_jobs, classes=classes, partners=partners))
+        parts.append(
+            tier.bind_among(data, random_state=random_state, n_jobs=n_jobs, classes=classes, partners=partners)
+        )
         classes = _refined(classes, labels)
     return parts
 

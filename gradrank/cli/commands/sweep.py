@@ -22,7 +22,7 @@ from gradrank.learners.base.progress import Progress
 if TYPE_CHECKING:
     from gradrank.data.ranking_data import RankingData
     from gradrank.learners.base.estimator import RankingEstimator
-    from gradrank.objectives import Lambda
+    from gradrank.objectives import Objective
 
 _DEFAULT_OBJECTIVE = "Tiered(NDCG, CNDCG)"
 _LEARNER = "Learner (what is not given is as the learner has it)"
@@ -176,10 +176,10 @@ class _Fit:
             learner.fit(self._sets["train"], valid=self._sets["valid"])
 
 
-def _check_sources(tiers: Sequence[Lambda], data: RankingData, path: Path) -> None:
+def _check_sources(tiers: Sequence[Objective], data: RankingData, path: Path) -> None:
     try:
         for tier in tiers:
-            data.label(tier.target.source)
+            data.label(tier.sources[0])
     except DataError as error:
         raise DataError(f"{error} (--label NAME=FILE adds one)", path=path) from None
 

@@ -15,7 +15,6 @@ from gradrank.errors import TrainingError
 from gradrank.learners.trees.gradient_shares import GradientShares, Levels, graded_parts
 from gradrank.measures import AnyMeasure, bind_measures, bound_values, mean_value, single_measures
 from gradrank.objectives import Objective, Tiered
-from gradrank.objectives.lambda_gradient import BoundLambda
 from gradrank.objectives.tiers import bound_tiers
 from gradrank.ranking import order_within_queries, rank_from
 
@@ -189,7 +188,7 @@ class Agreement:
         self._first = parts[0]
         self._lower = {
             "tied pairs": parts[number],
-            "all pairs": BoundLambda(objective.tiers[number], data, n_jobs=1),
+            "all pairs": objective.tiers[number].bind(data, n_jobs=1),
         }
         labels = [data.label(objective.sources[tier]) for tier in (0, number)]
         self._judged = ~np.isnan(labels[0]) & ~np.isnan(labels[1])

@@ -67,9 +67,9 @@ class LambdaMART(TreeParameters, RankingEstimator):
         objective = parse_objective(given) if isinstance(given, str) else given
         gradient = self.step == "gradient" or (self.step != "newton" and not objective.has_curvature)
         if gradient:
-            bare = isinstance(given, str) and not given.strip().lower().startswith("lambda")
-            if bare and isinstance(objective, Lambda):
-                objective = Lambda(objective.target)  # the recommended λ's are meant for Newton steps
+            if isinstance(given, str):
+                # The recommended λ's are meant for Newton steps.
+                objective = parse_objective(given, bare=Lambda)
             objective = objective.normalized_by_deviation()
         return objective
 

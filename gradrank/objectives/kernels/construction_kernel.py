@@ -51,7 +51,7 @@ class ConstructionOptions(NamedTuple):
 def _stand(n, score, shuffle, run_end, limit, shuffled, order, rank, place, at_place, ideal):  # type: ignore[no-untyped-def]
     """How the documents of a query stand: order and rank; place = rank among the judged documents (−1: not judged),
     who stands at each place, and the place of each document in the ideal order that keeps documents of equal gain as
-    they stand."""
+    they stand. Documents that pair only with those of their class share the places of that class."""
     for i in range(n):
         shuffled[i] = score[shuffle[i]]
     order_list(shuffled[:n], order)
@@ -68,12 +68,19 @@ def _stand(n, score, shuffle, run_end, limit, shuffled, order, rank, place, at_p
             judged += 1
     # Documents are laid out by gain: a run of equal gains is filled in the order in which its members stand.
     first = 0
+    class_start = 0
+    following = 0
     while first < judged:
         end = run_end[first]
-        following = first
+        class_end = limit[first]
+        if first >= limit[class_start]:
+            class_start = first
+            following = 0
         for p in range(judged):
             i = at_place[p]
             if first <= i < end:
+                while not class_start <= at_place[following] < class_end:
+                    following += 1
                 ideal[i] = following
                 following += 1
         first = end
@@ -123,7 +130,7 @@ def _own_force(kind, o, misranked, margin):  # type: ignore[no-untyped-def]
 
 @template(swap_prepare, swap_row, pair_force, cache=True, nogil=True)
 def construction_block(first, end, scores, layout, gains, options, state, lambdas_out, rhos_out, pairs):  # type: ignore[no-untyped-def]  # fmt: skip
-    """λ and ρ of the queries first…end.
+    """Add λ and ρ of the queries first…end to what is there.
 
     ``layout`` is a PairLayout, ``gains`` are Gains, ``state`` the scratch rows of the swap deltas.
     """
@@ -219,8 +226,8 @@ def construction_block(first, end, scores, layout, gains, options, state, lambda
             if squares > 0.0:
                 scale /= np.sqrt(squares / n)
         for i in range(n):
-            lambdas_out[rows[start + i]] = lambdas[i] * scale
-            rhos_out[rows[start + i]] = rhos[i] * scale
+            lambdas_out[rows[start + i]] += lambdas[i] * scale
+            rhos_out[rows[start + i]] += rhos[i] * scale
 
 
 @njit(cache=True, nogil=True)

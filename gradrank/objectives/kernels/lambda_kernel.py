@@ -67,7 +67,6 @@ class LambdaScratch(NamedTuple):
     standing: NDArray[np.float32]
     powers: NDArray[np.float32]
     lambdas: NDArray[np.float32]
-    before: NDArray[np.float32]
     rhos: NDArray[np.float32]
     state: NDArray[Any]
     ordering: OrderScratch
@@ -83,7 +82,6 @@ def lambda_scratch(longest: int, family: SwapKernels) -> LambdaScratch:
         standing=np.empty(longest, np.float32),
         powers=np.empty(longest, np.float32),
         lambdas=np.empty(longest, np.float32),
-        before=np.empty(longest, np.float32),
         rhos=np.empty(longest, np.float32),
         state=family.state(longest, exact=False),
         ordering=order_scratch(longest),
@@ -91,13 +89,16 @@ def lambda_scratch(longest: int, family: SwapKernels) -> LambdaScratch:
 
 
 @njit(cache=True, nogil=True, plain=True, inner=True)
-def _changed(low, high, lambdas, before):  # type: ignore[no-untyped-def]
-    """How many of a run of λ's have changed: the pairs that had an effect."""
-    changed = 0
+def _not_zero(low, high, deltas):  # type: ignore[no-untyped-def]
+    """How many of a run of swaps change the measure: the pairs that have an effect.
+
+    A sum of λ's in single precision may stay as it is when a small one is added: it does not tell.
+    """
+    found = 0
     for j in range(np.uint64(low), np.uint64(high)):
-        if lambdas[j] != before[j]:
-            changed += 1
-    return changed
+        if deltas[j] != 0.0:
+            found += 1
+    return found
 
 
 @template(
@@ -126,7 +127,6 @@ def lambda_block(first, end, scores, layout, gains, options, out, scratch):  # t
     powers = scratch.powers
     lambdas = scratch.lambdas
     rhos = scratch.rhos
-    before = scratch.before
     state = scratch.state
     # Made here, not passed in: LLVM then knows that it does not overlap with what it is computed from.
     deltas = np.empty(len(score), np.float32)
@@ -205,14 +205,11 @@ def lambda_block(first, end, scores, layout, gains, options, out, scratch):  # t
                 for j in range(np.uint64(low), np.uint64(high)):
                     deltas[j] /= _GAP_FLOOR + abs(own_standing - standing[j])
             if count:
-                for j in range(np.uint64(low), np.uint64(high)):
-                    before[j] = lambdas[j]
+                pairs[q] += _not_zero(low, high, deltas)
             pushed, bent = force_row(low, high, powers[i], force_scale, e_shift, deltas, powers, lambdas, rhos)
             lambdas[i] += pushed
             rhos[i] += bent
             total += float(pushed)
-            if count:
-                pairs[q] += _changed(low, high, lambdas, before)
         scale = layout.query_weight[q] * slope
         if options.normalize == NORM_LOG:
             # The sum of all λ's absolute parts is twice the sum over pairs.

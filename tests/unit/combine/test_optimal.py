@@ -110,7 +110,9 @@ def test_the_best_of_all_intervals_and_ends_is_found(
     found = optimal_combination(one, two, data, m, form=form, low=float(low), high=float(high))
     # An end that is no whole number is rounded, and lines that meet there then do not: no more than that is lost.
     if isinstance(low, int):
-        assert found.value == pytest.approx(max(values), abs=1e-13)
+        # The middle of an interval may be a crossing at which nothing changes but the ties, which count for themselves.
+        best = max(value_at(m, data, one, two, form, point) for point in (*points, *edges))
+        assert max(values) - 1e-13 <= found.value <= best + 1e-13
     first, second = found.weights
     assert found.value == m.mean(first * one + second * two, data)
     assert found.interval[0] <= found.alpha <= found.interval[1]

@@ -72,9 +72,12 @@ def facts(m: Measure, labels: np.ndarray) -> tuple[np.ndarray, float, bool]:
 
 
 def oracle(
-    objective: Constructed, labels: np.ndarray, scores: np.ndarray
+    objective: Constructed, labels: np.ndarray, scores: np.ndarray, classes: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, list[float]]:
-    """λ, ρ and forces of one query, from the definitions and nothing but evaluations of the measure."""
+    """λ, ρ and forces of one query, from the definitions and nothing but evaluations of the measure.
+
+    Only documents of the same class make pairs; each class has the places that its documents hold.
+    """
     m, construction, n = objective.target, objective.construction, len(labels)
     lambdas, rhos = np.zeros(n), np.zeros(n)
     forces: list[float] = []
@@ -83,10 +86,13 @@ def oracle(
     order = sorted(range(n), key=lambda i: -scores[i])
     rank = {i: order.index(i) for i in range(n)}
     standing = [i for i in order if i in judged]
-    ideal_order = sorted(standing, key=lambda i: -gain[i])
-    at_ideal = {i: standing[ideal_order.index(i)] for i in judged}
+    kind = np.zeros(n) if classes is None else classes
+    at_ideal: dict[int, int] = {}
+    for one in set(kind.tolist()):
+        places = [i for i in standing if kind[i] == one]
+        at_ideal |= zip(sorted(places, key=lambda i: -gain[i]), places, strict=True)
     now = value(m, labels, order)
-    pairs = [(i, j) for i in judged for j in judged if gain[i] > gain[j]]
+    pairs = [(i, j) for i in judged for j in judged if gain[i] > gain[j] and kind[i] == kind[j]]
     if empty or not pairs:
         return lambdas, rhos, forces
 
@@ -148,13 +154,15 @@ def oracle(
     return lambdas, rhos, forces
 
 
-def expected(objective: Constructed, data: RankingData, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+def expected(
+    objective: Constructed, data: RankingData, scores: np.ndarray, classes: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, int]:
     m = objective.target
     labels = data.label(m.label or m.default_source)
     lambdas, rhos, effective = np.zeros(data.n_docs), np.zeros(data.n_docs), 0
     for q in range(data.n_queries):
         rows = slice(data.indptr[q], data.indptr[q + 1])
-        own, bend, forces = oracle(objective, labels[rows], scores[rows])
+        own, bend, forces = oracle(objective, labels[rows], scores[rows], None if classes is None else classes[rows])
         scale = float(data.weight[q])
         if objective.normalize == "deviation" and own.any():
             scale /= own.std()
@@ -195,6 +203,25 @@ def test_kernel_is_the_definition(name: str, construction: Construction) -> None
     np.testing.assert_allclose(got.lambdas, lambdas, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(got.rhos, rhos, rtol=1e-6, atol=1e-7)
     assert got.effective_pairs == effective
+
+
+@pytest.mark.parametrize("name", ["NDCG", "MAP", "ERR"])
+@pytest.mark.parametrize("construction", VARIANTS, ids=str)
+def test_constructions_in_tiers_keep_to_their_pairs(name: str, construction: Construction) -> None:
+    m = measure(name)
+    objective = Constructed(m, construction)
+    data, scores = made_up(3 + sum(map(ord, name)), m)
+    classes = np.random.default_rng(1).integers(0, 3, data.n_docs).astype(np.float64)
+    bound = objective.bind_among(data, classes=classes)
+    got = bound.gradients(scores, count_pairs=True)
+    lambdas, rhos, effective = expected(objective, data, scores, classes)
+    np.testing.assert_allclose(got.lambdas, lambdas, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(got.rhos, rhos, rtol=1e-6, atol=1e-7)
+    assert got.effective_pairs == effective
+    # A second tier adds to what is there.
+    twice, rhos_twice = got.lambdas.copy(), got.rhos.copy()
+    bound.add_to(twice, rhos_twice, scores)
+    np.testing.assert_allclose(twice, 2 * got.lambdas, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

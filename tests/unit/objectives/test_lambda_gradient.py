@@ -174,3 +174,19 @@ def test_wrong_options(options: dict[str, object], message: str) -> None:
         Lambda(NDCG(), **options)  # type: ignore[arg-type]
     with pytest.raises(GradrankError, match="needs a measure"):
         Lambda("NDCG")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["NDCG", "MAP", "ERR"])
+def test_pairs_far_apart_are_effective_too(name: str) -> None:
+    m = measure(name)
+    data, scores = made_up(17, m)
+    labels = data.label(m.label or m.default_source).astype(float)
+    swaps = 0
+    for start, end in zip(data.indptr[:-1], data.indptr[1:], strict=True):
+        own = labels[start:end]
+        deltas = m.swap_deltas_by_definition(own, scores[start:end])
+        swaps += int(np.count_nonzero((own[:, None] > own[None, :]) & (np.abs(deltas) > 1e-12)))
+    # Forces down to e^−60: added to a sum in single precision they change nothing.
+    for factor in (1.0, 10.0):
+        got = Lambda(m).bind(data).gradients(scores * factor, count_pairs=True)
+        assert got.effective_pairs == swaps

@@ -110,7 +110,7 @@ def test_with_construction_keeps_what_both_have() -> None:
         ("Lambda(NDCG, construction=spring-smooth, pairs=all)", "does not take pairs"),
         ("Lambda(NDCG, construction=local-gradient, cost=sigmoid)", "takes no cost"),
         ("Lambda(NDCG, construction=spring-smooth, normalize=x)", "normalize is 'x'"),
-        ("Tiered(Lambda(NDCG, construction=spring-smooth), CNDCG)", "Tiered takes two or more measures"),
+        ("Tiered(NDCG, CNDCG, normalize=log)", "normalize is 'log', expected none or deviation"),
         ("Regression@3", "takes label=…"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from gradrank.data import RankingData
 from gradrank.errors import GradrankError
 from gradrank.measures import NDCG
-from gradrank.objectives import Lambda, Scheduled, Sigmoid, parse_objective
+from gradrank.objectives import Lambda, Scheduled, Sigmoid, parse_objective, recommended
 
 FIRST = Lambda(NDCG(), normalize="deviation")
 SECOND = Lambda(NDCG(3), cost=Sigmoid(0.5), normalize="deviation")
@@ -53,9 +53,11 @@ def test_gradients_are_mixed_by_the_weight_of_the_step() -> None:
 def test_name_round_trip() -> None:
     name = "Scheduled(Lambda(NDCG), Lambda(NDCG, cost=sigmoid), schedule=linear, w0=0.1, eta=0.01)"
     assert str(parse_objective(name)) == name
-    assert parse_objective("Scheduled(NDCG, Lambda(NDCG, cost=sigmoid), schedule=linear, w0=0.1, eta=0.01)") == (
-        parse_objective(name)
-    )
+    bare = "Scheduled(NDCG, Lambda(NDCG, cost=sigmoid), schedule=linear, w0=0.1, eta=0.01)"
+    assert parse_objective(bare, bare=Lambda) == parse_objective(name)
+    assert parse_objective(bare).parts[0] == recommended(NDCG())
+    divided = name[:-1] + ", normalize=deviation)"
+    assert str(parse_objective(divided)) == divided
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +13,7 @@ from hypothesis import strategies as st
 from gradrank.data import RankingData
 from gradrank.errors import GradrankError
 from gradrank.measures import CNDCG, NDCG
-from gradrank.objectives import Lambda, RankNet, Tiered, parse_objective
+from gradrank.objectives import Lambda, RankNet, Scheduled, Tiered, parse_objective, recommended
 from tests.support.data import judged_lists
 
 NAN = float("nan")
@@ -116,6 +119,7 @@ def test_clicks_never_push_against_grades() -> None:
         "Tiered(Lambda(NDCG), Lambda(CNDCG(label=clicks)), weight=0.2)",
         "Tiered(Lambda(NDCG@3), Lambda(CNDCG@3, cost=sigmoid), Lambda(NDCG(label=fresh)), weights=[0.7, 0.2, 0.1])",
         "Tiered(Lambda(NDCG), Lambda(CNDCG), weight=0.5, zeros=true)",
+        "Tiered(Lambda(NDCG, construction=ideal-pairs), Lambda(CNDCG), weight=0.5, normalize=deviation)",
     ],
 )
 def test_name_round_trip(name: str) -> None:
@@ -124,9 +128,17 @@ def test_name_round_trip(name: str) -> None:
 
 
 def test_bare_measures_in_a_name() -> None:
-    assert parse_objective("Tiered(NDCG, CNDCG(label=clicks), weight=0.2)") == Tiered(
-        (Lambda(NDCG()), Lambda(CNDCG(label="clicks"))), (0.8, 0.2)
-    )
+    name, measures = "Tiered(NDCG, CNDCG(label=clicks), weight=0.2)", (NDCG(), CNDCG(label="clicks"))
+    assert parse_objective(name) == Tiered(tuple(recommended(m) for m in measures), (0.8, 0.2))
+    assert parse_objective(name, bare=Lambda) == Tiered(tuple(Lambda(m) for m in measures), (0.8, 0.2))
+
+
+def test_weights_of_the_lower_tiers_are_enough() -> None:
+    tiers = "Tiered(NDCG, CNDCG, NDCG(label=fresh), "
+    assert parse_objective(tiers + "weights=(0.2, 0.1))") == parse_objective(tiers + "weights=[0.7, 0.2, 0.1])")
+    assert parse_objective("Tiered(NDCG, CNDCG, weights=[0.9])").weights == (0.1, 0.9)
+    with pytest.raises(GradrankError, match="shares that add up to 1"):
+        parse_objective(tiers + "weights=[0.7, 0.6])")
 
 
 @pytest.mark.parametrize(
@@ -200,3 +212,49 @@ def test_a_tier_without_weight_is_not_heard() -> None:
     alone = TWO.tiers[0].bind(complete).gradients(scores)
     np.testing.assert_array_equal(silent.lambdas, alone.lambdas)
     np.testing.assert_array_equal(silent.rhos, alone.rhos)
+
+
+# ---------------------------------------------------------------- normalization
+def per_query(data: RankingData, values: np.ndarray) -> list[np.ndarray]:
+    return np.split(values, data.indptr[1:-1])
+
+
+@pytest.mark.parametrize("make", [
+    lambda **more: Tiered(TWO.tiers, TWO.weights, **more),
+    lambda **more: Scheduled(Lambda(NDCG()), Lambda(CNDCG()), w0=0.3, eta=0.0, **more),
+], ids=["tiers", "schedule"])  # fmt: skip
+@given(random_state=st.integers(0, 200))
+def test_mixed_lambdas_are_divided_by_their_deviation(make: Any, random_state: int) -> None:
+    data, scores = made_up(random_state, missing=0.2)
+    weight = np.random.default_rng(random_state).uniform(0.5, 2.0, data.n_queries)
+    weighted = replace(data, weight=weight)
+    bare = make().bind(data).gradients(scores)
+    got = make(normalize="deviation").bind(weighted).gradients(scores)
+    parts = zip(*(per_query(data, v) for v in (bare.lambdas, bare.rhos, got.lambdas, got.rhos)), weight, strict=True)
+    for lambdas, rhos, divided, divided_rhos, factor in parts:
+        deviation = np.std(lambdas.astype(np.float64))
+        if deviation == 0.0:
+            assert not divided.any()
+            continue
+        np.testing.assert_allclose(divided, factor * lambdas / deviation, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(divided_rhos, factor * rhos / deviation, rtol=1e-4, atol=1e-6)
+
+
+def test_a_gradient_step_leaves_the_normalization_to_the_user() -> None:
+    mixed = TWO.normalized_by_deviation()
+    assert mixed == Tiered(TWO.tiers, TWO.weights, normalize="deviation")
+    assert mixed.normalized_by_deviation() == mixed
+    each = Tiered(tuple(tier.normalized_by_deviation() for tier in TWO.tiers), TWO.weights)
+    assert each.normalized_by_deviation() == each
+
+
+@pytest.mark.parametrize(
+    ("form", "normalize"), [(recommended, "none"), (Lambda, "none"), (Lambda, "deviation")], ids=str
+)
+def test_without_weight_a_tier_changes_no_bit(form: Any, normalize: Any) -> None:
+    data, scores = made_up(5)
+    alone = form(NDCG(5)).normalized_by_deviation() if normalize == "deviation" else form(NDCG(5))
+    expected = alone.bind(data).gradients(scores)
+    got = Tiered((form(NDCG(5)), form(CNDCG())), (1.0, 0.0), normalize=normalize).bind(data).gradients(scores)
+    np.testing.assert_array_equal(got.lambdas, expected.lambdas)
+    np.testing.assert_array_equal(got.rhos, expected.rhos)

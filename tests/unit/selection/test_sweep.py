@@ -16,6 +16,8 @@ from gradrank.selection.sweep import Sweep, checked_weights, reweighted, sweep
 
 DATA = make_splits(60, n_docs=10, n_features=5, random_state=3, clicks=True)
 WEIGHTS = [0.2, 0.6]
+# The data is small so that the tests are quick; one test is about the warning.
+pytestmark = pytest.mark.filterwarnings("ignore::gradrank.errors.FewQueriesWarning")
 
 
 def learner(**options: object) -> LambdaMART:

@@ -21,7 +21,7 @@ from gradrank.learners.trees.diagnostics import (
 from gradrank.learners.trees.gradient_shares import GradientShares, Levels, graded_parts
 from gradrank.measures import CNDCG, ERR, MAP, NDCG, parse_measure
 from gradrank.models.registry import load_ranker
-from gradrank.objectives import Lambda, RankNet, Sigmoid, Tiered, parse_objective
+from gradrank.objectives import Lambda, RankNet, Sigmoid, Tiered, parse_objective, recommended
 from tests.support.data import judged_lists
 
 NAN = float("nan")
@@ -228,7 +228,7 @@ def test_what_is_looked_at_when() -> None:
 
 def test_the_parts_on_grades() -> None:
     scheduled = parse_objective("Scheduled(NDCG, Lambda(NDCG@3, cost=sigmoid))")
-    assert graded_parts(scheduled) == [Lambda(NDCG()), Lambda(NDCG(3), cost=Sigmoid())]
+    assert graded_parts(scheduled) == [recommended(NDCG()), Lambda(NDCG(3), cost=Sigmoid())]
     assert graded_parts(GRADED) == [Lambda(NDCG())]
     assert graded_parts(parse_objective("Regression")) == []
 
