@@ -41,6 +41,8 @@ PLAIN: dict[str, type[Objective]] = {
 """Objectives that are built on no measure, by name; their options are their fields."""
 
 _LAMBDA_OPTIONS = ("pairs", "truncation", "normalize", "gap", "ties", "construction")
+# The share of all lower tiers together, unless given.
+_LOWER_TIERS = 0.2
 _WORDS = {"true": True, "false": False, "none": None}
 # The grammar is Python's, where a hyphen subtracts.
 _HYPHENATED = re.compile(r"(construction\s*=\s*)([A-Za-z]+(?:-[A-Za-z]+)+)")
@@ -174,8 +176,10 @@ def _tiered(expression: Expression, bare: Bare) -> Tiered:
         )
     tiers = tuple(_objective(item, bare) for item in expression.arguments)
     given = expression.keywords.get("weights")
+    if given is None and "weight" not in expression.keywords and len(tiers) > 2:
+        given = tuple(round(_LOWER_TIERS / (len(tiers) - 1), 12) for _ in tiers[1:])
     if given is None:
-        weight = expression.keywords.get("weight", 0.2)
+        weight = expression.keywords.get("weight", _LOWER_TIERS)
         if len(tiers) != 2 or isinstance(weight, bool) or not isinstance(weight, int | float):
             raise ObjectiveError(
                 "Tiered: two tiers take weight=number, more take weights=[…], one per tier or per lower tier"

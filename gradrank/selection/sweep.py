@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,13 @@ from gradrank.evaluation.sensitivity import warn_about_few_queries
 from gradrank.evaluation.tables import Column, Table
 from gradrank.learners.base.checkpoint import fingerprint
 from gradrank.learners.base.estimator import RankingEstimator
-from gradrank.measures import Graded, Measure, single_measures
+from gradrank.measures import AnyMeasure, Graded, Measure, single_measures
 from gradrank.models.ranker import Ranker, plain
 from gradrank.models.registry import load_ranker
 from gradrank.objectives import Objective, Tiered, parse_objective
 from gradrank.selection.choice import Choice, choose
+from gradrank.selection.weights import WEIGHTS, Shares, Weight, named_shares, reweighted
 
-WEIGHTS = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5)
-"""The weights of Svore et al. (2011, §6.1)."""
 # Parameters that do not change what is learned.
 _NO_MATTER = ("n_jobs", "checkpoint", "checkpoint_every", "callbacks", "warm_start", "diagnostics")
 
@@ -37,8 +36,8 @@ Fit = Callable[[str, RankingEstimator], None]
 class Sweep:
     """The models of a sweep, the first one without the lower tiers, and the one that was chosen."""
 
-    weights: Mapping[str, float]
-    """Weight of the lower tiers, by name of the model."""
+    weights: Mapping[str, Shares]
+    """Weight of each lower tier, by name of the model."""
     rankers: Mapping[str, Ranker]
     evaluations: Mapping[str, Evaluation]
     """``valid``, on which the choice was made, and ``test`` if it was given."""
@@ -80,8 +79,8 @@ class Sweep:
         columns += [Column("efficient"), Column("chosen")]
         efficient = self.efficient(data)
         rows = []
-        for name, weight in self.weights.items():
-            cells: list[Any] = [f"{weight:.10g}", self.rankers[name].training.get("best")]
+        for name in self.weights:
+            cells: list[Any] = [name.removeprefix("w="), self.rankers[name].training.get("best")]
             for measure in evaluation.measures:
                 row = rows_of.get((name, measure))
                 cells += [evaluation.summary(name, measure).mean]
@@ -95,7 +94,7 @@ class Sweep:
         """Everything but models and values per query, as plain Python values."""
         comparisons = {name: self.comparison(name) for name in self.evaluations}
         return {
-            "weights": dict(self.weights),
+            "weights": {name: list(shares) for name, shares in self.weights.items()},
             "steps": {name: ranker.training.get("best") for name, ranker in self.rankers.items()},
             "choice": self.choice.to_dict(),
             "data": {
@@ -113,7 +112,7 @@ def sweep(
     learner: RankingEstimator,
     train: RankingData,
     valid: RankingData,
-    weights: Sequence[float] = WEIGHTS,
+    weights: Sequence[Weight] = WEIGHTS,
     *,
     test_data: RankingData | None = None,
     measures: Sequence[Measure] | Graded | None = None,
@@ -137,7 +136,8 @@ def sweep(
     valid
         data that chooses each model's number of steps, and the weight
     weights
-        shares of all lower tiers together, from 0 to 1; the lower tiers keep their proportions
+        shares of all lower tiers together, from 0 to 1, which keep their proportions; or one share for each of them,
+        such as those of :func:`gradrank.selection.weights.spread_weights`
     test_data
         data on which all models are evaluated as well; it decides nothing
     measures
@@ -170,13 +170,13 @@ def sweep(
     (['w=0', 'w=0.2', 'w=0.5'], True)
     """
     objective = graded_objective(learner)
-    grid = checked_weights(weights)
+    grid = named_shares(objective, weights)
+    measure = _measure(learner, objective)
     folder = None if folder is None else _made_folder(Path(folder))
-    parts = single_measures(learner._measure() if measures is None else measures)
+    parts = single_measures(measure if measures is None else measures)
     rankers: dict[str, Ranker] = {}
-    for weight in grid:
-        name = f"w={weight:.10g}"
-        member = clone(learner).set_params(objective=reweighted(objective, weight), measure=learner._measure())
+    for name, shares in grid.items():
+        member = clone(learner).set_params(objective=reweighted(objective, shares), measure=measure)
         rankers[name] = _trained(member, name, train, valid, folder, fit)
     sets = {"valid": valid} if test_data is None else {"valid": valid, "test": test_data}
     evaluations = {name: evaluate(data, rankers, parts) for name, data in sets.items()}
@@ -184,7 +184,7 @@ def sweep(
     trusted = {name: evaluations["valid"].values[name][parts[0]] for name in rankers}
     remedy = "take more validation queries" + ("" if margin is not None else ", or rule out harm with a margin")
     warn_about_few_queries(trusted, parts[0], "the choice of the weight", level=level, remedy=remedy)
-    return Sweep(dict(zip(rankers, grid, strict=True)), rankers, evaluations, choice, test)
+    return Sweep(grid, rankers, evaluations, choice, test)
 
 
 def _made_folder(path: Path) -> Path:
@@ -193,18 +193,6 @@ def _made_folder(path: Path) -> Path:
     except OSError as error:
         raise DataError(f"cannot be made into a folder: {error.strerror}", path=path) from None
     return path
-
-
-def checked_weights(weights: Sequence[float]) -> tuple[float, ...]:
-    """The weights in rising order, each once, 0 among them.
-
-    >>> checked_weights([0.5, 0.1, 0.5])
-    (0.0, 0.1, 0.5)
-    """
-    for weight in weights:
-        if not 0.0 <= weight <= 1.0:
-            raise TrainingError(f"a weight is {weight!r}, expected a number from 0 to 1")
-    return tuple(sorted({0.0, *(float(weight) for weight in weights)}))
 
 
 def graded_objective(learner: RankingEstimator) -> Tiered:
@@ -216,20 +204,11 @@ def graded_objective(learner: RankingEstimator) -> Tiered:
     return objective
 
 
-def reweighted(objective: Tiered, weight: float) -> Tiered:
-    """The objective with another share of all lower tiers together, which keep their proportions.
-
-    >>> from gradrank.objectives import parse_objective
-    >>> three = parse_objective("Tiered(NDCG, CNDCG, NDCG(label=fresh), weights=[0.7, 0.2, 0.1])")
-    >>> [round(share, 3) for share in reweighted(three, 0.6).weights]
-    [0.4, 0.4, 0.2]
-    """
-    lower = np.asarray(objective.weights[1:])
-    if lower.sum() == 0.0:
-        lower = np.ones(len(lower))
-    # In this order a single lower tier gets exactly the weight.
-    shares = (weight * (lower / lower.sum())).tolist()
-    return replace(objective, weights=(1.0 - weight, *shares))
+def _measure(learner: RankingEstimator, objective: Tiered) -> AnyMeasure:
+    """The learner's measure; without one that of all tiers, also of those that the template gives no weight."""
+    if getattr(learner, "measure", None) is not None:
+        return learner._measure()
+    return Graded(tuple(tier.target for tier in objective.tiers))
 
 
 def _trained(

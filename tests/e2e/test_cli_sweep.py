@@ -110,7 +110,7 @@ def test_a_killed_sweep_goes_on() -> None:
     ("arguments", "message"),
     [
         (("--weights", "a"), "--weights is 'a', expected numbers between commas"),
-        (("--weights", "2"), "a weight is 2.0, expected a number from 0 to 1"),
+        (("--weights", "2"), "a weight is 2, expected numbers from 0 to 1"),
         (("--objective", "NDCG"), "expected tiers"),
         (("--objective", "Tiered(NDCG, CNDCG(label=nothing))"), "there is no label source 'nothing'"),
         (("--level", "1"), "--level is 1.0"),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gradrank.data.ranking_data import RankingData
     from gradrank.learners.base.estimator import RankingEstimator
     from gradrank.objectives import Objective
+    from gradrank.selection.weights import Weight
 
 _DEFAULT_OBJECTIVE = "Tiered(NDCG, CNDCG)"
 _LEARNER = "Learner (what is not given is as the learner has it)"
@@ -38,8 +39,22 @@ def sweep(
         Path | None, typer.Option("--test", metavar="FILE", help="Data on which the models are compared as well.")
     ] = None,
     weights: Annotated[
-        str, typer.Option("--weights", metavar="W,W,…", help="Weights of the lower tiers; 0 is always tried.")
+        str,
+        typer.Option(
+            "--weights",
+            metavar="W,W,…",
+            help="Weights of the lower tiers together, or of each of them (0.2/0.1); 0 is always tried.",
+        ),
     ] = "0.01,0.1,0.2,0.3,0.4,0.5",
+    points: Annotated[
+        int | None,
+        typer.Option(
+            "--points", metavar="N", min=1, help="Instead of --weights: N weights of all lower tiers, spread evenly."
+        ),
+    ] = None,
+    most: Annotated[
+        float, typer.Option("--most", metavar="W", help="Largest weight of all lower tiers together for --points.")
+    ] = 0.5,
     objective: Annotated[
         str,
         typer.Option(
@@ -106,15 +121,17 @@ def sweep(
     files = {"train": train_file, "valid": valid, **({} if test is None else {"test": test})}
     check_output(output, list(files.values()))
     _check_plot(plot)
-    from gradrank.selection.sweep import checked_weights, graded_objective
+    from gradrank.selection.sweep import graded_objective
     from gradrank.selection.sweep import sweep as run_sweep
+    from gradrank.selection.weights import named_shares, spread_weights
 
-    grid = checked_weights(_numbers(weights))
     given = {**parsed(parameters), "objective": objective}
     if measure:
         given["measure"] = _graded(measure)
     learner = make_learner(check_algorithm(algorithm, given), given)
     tiers = graded_objective(learner).tiers
+    grid = _weights(weights) if points is None else list(spread_weights(len(tiers), points, most=most))
+    names = list(named_shares(graded_objective(learner), grid))
     labels = {"train": list(label or ()), "valid": list(valid_label or ()), "test": list(test_label or ())}
     sets = load_sets(learner, files, notes, reading, labels)
     _check_sources(tiers, sets["train"], train_file)
@@ -132,7 +149,7 @@ def sweep(
                 margin=margin,
                 test=significance.value,
                 folder=folder,
-                fit=_Fit(sets, interruption, notes, [f"w={weight:.10g}" for weight in grid], quiet),
+                fit=_Fit(sets, interruption, notes, names, quiet),
             )
     except KeyboardInterrupt:
         notes.say(f"interrupted: finished models are in {folder}; the same command goes on from there")
@@ -184,11 +201,11 @@ def _check_sources(tiers: Sequence[Objective], data: RankingData, path: Path) ->
         raise DataError(f"{error} (--label NAME=FILE adds one)", path=path) from None
 
 
-def _numbers(text: str) -> list[float]:
+def _weights(text: str) -> list[Weight]:
     try:
-        return [float(word) for word in text.split(",")]
+        return [tuple(float(share) for share in word.split("/")) for word in text.split(",")]
     except ValueError:
-        raise DataError(f"--weights is {text!r}, expected numbers between commas") from None
+        raise DataError(f"--weights is {text!r}, expected numbers between commas, such as 0.1,0.2 or 0.2/0.1") from None
 
 
 def _graded(measures: list[str]) -> str:

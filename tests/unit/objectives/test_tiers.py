@@ -137,6 +137,8 @@ def test_weights_of_the_lower_tiers_are_enough() -> None:
     tiers = "Tiered(NDCG, CNDCG, NDCG(label=fresh), "
     assert parse_objective(tiers + "weights=(0.2, 0.1))") == parse_objective(tiers + "weights=[0.7, 0.2, 0.1])")
     assert parse_objective("Tiered(NDCG, CNDCG, weights=[0.9])").weights == (0.1, 0.9)
+    assert parse_objective("Tiered(NDCG, CNDCG)").weights == (0.8, 0.2)
+    assert parse_objective("Tiered(NDCG, CNDCG, NDCG(label=fresh))").weights == (0.8, 0.1, 0.1)
     with pytest.raises(GradrankError, match="shares that add up to 1"):
         parse_objective(tiers + "weights=[0.7, 0.6])")
 
@@ -249,7 +251,9 @@ def test_a_gradient_step_leaves_the_normalization_to_the_user() -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "normalize"), [(recommended, "none"), (Lambda, "none"), (Lambda, "deviation")], ids=str
+    ("form", "normalize"),
+    [(recommended, "none"), (Lambda, "none"), (Lambda, "deviation")],
+    ids=["recommended", "bare", "divided"],
 )
 def test_without_weight_a_tier_changes_no_bit(form: Any, normalize: Any) -> None:
     data, scores = made_up(5)

@@ -12,7 +12,9 @@ from gradrank.errors import FewQueriesWarning, GradrankError
 from gradrank.learners import LambdaMART
 from gradrank.measures import CNDCG, NDCG, measure_values
 from gradrank.objectives import parse_objective
-from gradrank.selection.sweep import Sweep, checked_weights, reweighted, sweep
+from gradrank.report.tradeoff import parallel_figure
+from gradrank.selection.sweep import Sweep, sweep
+from gradrank.selection.weights import named_shares, reweighted, spread_weights
 
 DATA = make_splits(60, n_docs=10, n_features=5, random_state=3, clicks=True)
 WEIGHTS = [0.2, 0.6]
@@ -37,8 +39,8 @@ def run(**options: object) -> Sweep:
 
 def test_members_are_what_the_learner_trains_alone() -> None:
     found = run()
-    assert found.weights == {"w=0": 0.0, "w=0.2": 0.2, "w=0.6": 0.6}
-    for name, weight in found.weights.items():
+    assert found.weights == {"w=0": (0.0,), "w=0.2": (0.2,), "w=0.6": (0.6,)}
+    for name, (weight,) in found.weights.items():
         alone = LambdaMART(f"Tiered(NDCG, CNDCG, weight={weight})", measure="Graded(NDCG@3, CNDCG@3)", n_estimators=8,
                            min_child_samples=5, n_jobs=1).fit(DATA["train"], valid=DATA["vali"])  # fmt: skip
         assert found.rankers[name].to_dict()["payload"] == alone.ranker_.to_dict()["payload"]
@@ -162,7 +164,42 @@ def test_a_state_in_the_middle_of_a_member_is_continued(tmp_path) -> None:
 def test_weights_are_shares_of_the_lower_tiers() -> None:
     three = parse_objective("Tiered(NDCG, CNDCG, NDCG(label=fresh), weights=[1, 0, 0])")
     assert reweighted(three, 0.5).weights == (0.5, 0.25, 0.25)
-    assert checked_weights([1.0, 0.0, 0.3]) == (0.0, 0.3, 1.0)
+    assert list(named_shares(three, [1.0, 0.0, 0.3])) == ["w=0", "w=0.3", "w=1"]
+    assert named_shares(three, [(0.2, 0.1), (0.0, 0.0)]) == {"w=0": (0.0, 0.0), "w=0.2,0.1": (0.2, 0.1)}
+    with pytest.raises(GradrankError, match="expected one number, or 2"):
+        named_shares(three, [(0.2, 0.1, 0.1)])
+
+
+def test_spread_weights_fill_the_simplex_evenly() -> None:
+    points = np.array(spread_weights(4, 256, most=0.8, random_state=5))
+    assert points.shape == (256, 3)
+    assert (points >= 0).all()
+    assert (points.sum(axis=1) <= 0.8 + 1e-3).all()
+    # Uniform on the simplex of four parts: each has a quarter of the whole, with the Dirichlet distribution's variance.
+    np.testing.assert_allclose(points.mean(axis=0), 0.2, atol=0.01)
+    np.testing.assert_allclose(points.var(axis=0), 0.8**2 * 3 / (16 * 5), rtol=0.15)
+    assert np.array_equal(points[:40], spread_weights(4, 40, most=0.8, random_state=5))
+
+
+def test_three_tiers_with_missing_labels_are_swept() -> None:
+    parts = {}
+    for name, data in DATA.items():
+        rng = np.random.default_rng(len(name))
+        fresh = np.where(rng.random(data.n_docs) < 0.3, np.nan, (data.X[:, 0] > 0).astype(float) + 1)
+        parts[name] = data.with_label("fresh", fresh)
+    three = learner().set_params(objective="Tiered(NDCG, CNDCG, NDCG(label=fresh))",
+                                 measure="Graded(NDCG@3, CNDCG@3, NDCG(label=fresh)@3)")  # fmt: skip
+    found = sweep(three, parts["train"], parts["vali"], spread_weights(3, 3, most=0.9), test_data=parts["test"])
+    assert len(found.rankers) == 4
+    fresh = next(measure for measure in found.evaluations["test"].measures if measure.label == "fresh")
+    means = {name: found.evaluations["test"].summary(name, fresh).mean for name in found.rankers}
+    most = max(found.weights, key=lambda name: found.weights[name][1])
+    # The more weight a tier has, the better it is served.
+    assert found.weights[most][1] > 0.2
+    assert means[most] > means["w=0"]
+    figure = parallel_figure(found, "test")
+    lines = [line for line in figure.axes[0].get_lines() if line.get_label() in found.rankers]
+    assert len(lines) == 4
 
 
 def test_one_weight_has_nothing_to_be_compared_with() -> None:
@@ -174,7 +211,7 @@ def test_one_weight_has_nothing_to_be_compared_with() -> None:
 
 @pytest.mark.parametrize("weights", [[1.5], [-0.1], [float("nan")]])
 def test_wrong_weights(weights: list[float]) -> None:
-    with pytest.raises(GradrankError, match="expected a number from 0 to 1"):
+    with pytest.raises(GradrankError, match="expected numbers from 0 to 1"):
         sweep(learner(), DATA["train"], DATA["vali"], weights)
 
 
