@@ -162,8 +162,8 @@ def table_1(scale: SweepScale, data: Splits, run: Run) -> Outcome:
     _, _, learning_rate = bench.best([graded(0.0)])
     learner = scale.learner(graded(0.2), learning_rate)
 
-    def fit(name: str, member: Any) -> None:
-        member.fit(data["train"], valid=data["vali"])
+    def fit(name: str, member: Any, train: RankingData, valid: RankingData) -> None:
+        member.fit(train, valid=valid)
         bench.say(f"{name}: NDCG@3 {best_value(member):.4f} on validation data")
 
     found = sweep(

@@ -28,8 +28,8 @@ from gradrank.selection.weights import WEIGHTS, Shares, Weight, named_shares, re
 # Parameters that do not change what is learned.
 _NO_MATTER = ("n_jobs", "checkpoint", "checkpoint_every", "callbacks", "warm_start", "diagnostics")
 
-Fit = Callable[[str, RankingEstimator], None]
-"""Trains the learner of a model's name."""
+Fit = Callable[[str, RankingEstimator, RankingData, RankingData], None]
+"""Trains the learner of a model's name on training and validation data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,8 @@ def sweep(
     folder
         where finished models are kept, so that a sweep that was killed goes on, and weights can be added later
     fit
-        called with each model's name and its learner instead of ``learner.fit(train, valid=valid)``, to show progress
+        called with each model's name, learner, training and validation data instead of
+        ``learner.fit(train, valid=valid)``, to show progress
 
     Returns
     -------
@@ -172,12 +173,12 @@ def sweep(
     objective = graded_objective(learner)
     grid = named_shares(objective, weights)
     measure = _measure(learner, objective)
-    folder = None if folder is None else _made_folder(Path(folder))
+    folder = None if folder is None else made_folder(Path(folder))
     parts = single_measures(measure if measures is None else measures)
     rankers: dict[str, Ranker] = {}
     for name, shares in grid.items():
         member = clone(learner).set_params(objective=reweighted(objective, shares), measure=measure)
-        rankers[name] = _trained(member, name, train, valid, folder, fit)
+        rankers[name] = trained(member, name, train, valid, folder, fit)
     sets = {"valid": valid} if test_data is None else {"valid": valid, "test": test_data}
     evaluations = {name: evaluate(data, rankers, parts) for name, data in sets.items()}
     choice = choose(evaluations["valid"], parts, level=level, margin=margin, test=test)
@@ -187,7 +188,7 @@ def sweep(
     return Sweep(grid, rankers, evaluations, choice, test)
 
 
-def _made_folder(path: Path) -> Path:
+def made_folder(path: Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -211,7 +212,7 @@ def _measure(learner: RankingEstimator, objective: Tiered) -> AnyMeasure:
     return Graded(tuple(tier.target for tier in objective.tiers))
 
 
-def _trained(
+def trained(
     learner: RankingEstimator, name: str, train: RankingData, valid: RankingData, folder: Path | None, fit: Fit | None
 ) -> Ranker:
     """The model of a member: the one in the folder, or a newly trained one, which is put there."""
@@ -233,7 +234,7 @@ def _trained(
     if fit is None:
         learner.fit(train, valid=valid)
     else:
-        fit(name, learner)
+        fit(name, learner, train, valid)
     if learner.ranker_.training.get("interrupted"):
         raise KeyboardInterrupt
     if path is not None:

@@ -169,3 +169,36 @@ def test_models_that_tell_nothing() -> None:
     assert "tells nothing of its training" in error_of(run("diagnose", "bare.json", "-o", "page.html"))
     assert not Path("page.html").exists()
     assert "there is no such file" in error_of(run("diagnose", "none.json"))
+
+
+# ---------------------------------------------------------------- improve and keep
+IMPROVE = ("sweep", *FILES, "--trees", 10, "--min-docs", 5, "--threads", 1, "-o", "model.json",
+           "--improve", "CNDCG(label=clicks)@3")  # fmt: skip
+
+
+def test_improve_one_measure_and_keep_another() -> None:
+    result = run(*IMPROVE, *TEST, "--keep", "NDCG@10 >= 80%", "--plot", "walk.html", "--format", "json")
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert said["keep"] == ["NDCG@10 >= 80%"]
+    assert said["chosen"]["goal"] > said["walk"][0]["goal"]
+    shown = run("evaluate", "d/test.txt", "--model", "model.json", "--label", "clicks=d/test.clicks.txt",
+                "-m", "CNDCG(label=clicks)@3", "--format", "json")  # fmt: skip
+    rows = {(row["system"], row["measure"]): row for row in said["test"]["rows"]}
+    mean = json.loads(shown.stdout)["model.json"]["CNDCG(label=clicks)@3"]
+    assert mean == pytest.approx(rows["chosen", "CNDCG(label=clicks)@3"]["mean"])
+    assert "<svg" in Path("walk.html").read_text(encoding="utf-8")
+    assert "the baseline is kept" in run(*IMPROVE, "--keep", "NDCG@10 >= 100%", "--level", "0.0001").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "--improve and --keep go together"),
+        (("--keep", "NDCG"), "'NDCG' is no constraint"),
+        (("--keep", "NDCG >= 90%", "--objective", "NDCG"), "--objective goes with tiers"),
+        (("--keep", "NDCG >= 90%", "--baseline", "nothing.json"), "nothing.json"),
+    ],
+)
+def test_wrong_constraints(arguments: tuple[str, ...], message: str) -> None:
+    assert message in error_of(run(*IMPROVE, *arguments))

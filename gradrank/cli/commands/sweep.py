@@ -12,20 +12,21 @@ import typer
 
 from gradrank.cli import options
 from gradrank.cli.common import Notes, check_writable, print_table, print_text, read_config
+from gradrank.cli.improving import Asked, MemberFit, run_improvement
 from gradrank.cli.interruption import EXIT_INTERRUPTED, Interruption
 from gradrank.cli.parameters import parsed, takes_parameters
 from gradrank.cli.reading import Reading, reads_data
 from gradrank.cli.training import check_algorithm, check_output, load_sets, make_learner
 from gradrank.errors import DataError
-from gradrank.learners.base.progress import Progress
 
 if TYPE_CHECKING:
     from gradrank.data.ranking_data import RankingData
-    from gradrank.learners.base.estimator import RankingEstimator
     from gradrank.objectives import Objective
     from gradrank.selection.weights import Weight
 
 _DEFAULT_OBJECTIVE = "Tiered(NDCG, CNDCG)"
+_DEFAULT_WEIGHTS = "0.01,0.1,0.2,0.3,0.4,0.5"
+_CONSTRAINTS = "Improve one measure, keep others"
 _LEARNER = "Learner (what is not given is as the learner has it)"
 
 
@@ -39,13 +40,14 @@ def sweep(
         Path | None, typer.Option("--test", metavar="FILE", help="Data on which the models are compared as well.")
     ] = None,
     weights: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--weights",
             metavar="W,W,…",
-            help="Weights of the lower tiers together, or of each of them (0.2/0.1); 0 is always tried.",
+            help="Weights of the lower tiers together, or of each of them (0.2/0.1); 0 is always tried. "
+            "[default: 0.01,0.1,0.2,0.3,0.4,0.5]",
         ),
-    ] = "0.01,0.1,0.2,0.3,0.4,0.5",
+    ] = None,
     points: Annotated[
         int | None,
         typer.Option(
@@ -56,11 +58,55 @@ def sweep(
         float, typer.Option("--most", metavar="W", help="Largest weight of all lower tiers together for --points.")
     ] = 0.5,
     objective: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--objective", metavar="OBJECTIVE", help="Tiers, the trusted one first: Tiered(NDCG, CNDCG(label=clicks))."
+            "--objective",
+            metavar="OBJECTIVE",
+            help=f"Tiers, the trusted one first. [default: {_DEFAULT_OBJECTIVE}]",
         ),
-    ] = _DEFAULT_OBJECTIVE,
+    ] = None,
+    improve: Annotated[
+        str | None,
+        typer.Option(
+            "--improve",
+            metavar="MEASURE",
+            help="Instead of tiers: improve this measure as far as --keep allows, over mixtures of a few rankers.",
+            rich_help_panel=_CONSTRAINTS,
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            metavar="CONSTRAINT",
+            help="What must hold: 'NDCG@10 >= 99%' of the baseline, or 'NDCG@10 >= 0.45'. May be repeated.",
+            rich_help_panel=_CONSTRAINTS,
+        ),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            "--baseline",
+            metavar="MODEL",
+            help="The ranker that shares refer to; one trained for the first measure to keep unless given.",
+            rich_help_panel=_CONSTRAINTS,
+        ),
+    ] = None,
+    held_out: Annotated[
+        Path | None,
+        typer.Option(
+            "--held-out",
+            metavar="FILE",
+            help="Data that constraints are tested on; half of the validation queries unless given.",
+            rich_help_panel=_CONSTRAINTS,
+        ),
+    ] = None,
+    held_out_label: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--held-out-label", metavar="NAME=FILE", help="As --label, for --held-out.", rich_help_panel=_CONSTRAINTS
+        ),
+    ] = None,
     measure: Annotated[
         list[str] | None,
         typer.Option(
@@ -111,6 +157,8 @@ def sweep(
 ) -> None:
     """Train tiers with several weights, show the trade-off, and keep the best that leaves the trusted measure unharmed.
 
+    Or improve one measure and keep others within bounds: --improve "CNDCG(label=clicks)@3" --keep "NDCG@10 >= 99%".
+
     Finished models stay in the folder MODEL.sweep: a sweep that was stopped goes on from there.
     """
     notes = Notes(quiet)
@@ -119,6 +167,27 @@ def sweep(
     if margin is not None and not margin > 0:
         raise DataError(f"--margin is {margin}, expected a number above 0")
     files = {"train": train_file, "valid": valid, **({} if test is None else {"test": test})}
+    labels = {"train": list(label or ()), "valid": list(valid_label or ()), "test": list(test_label or ())}
+    command = shlex.join(["gradrank", *sys.argv[1:]])
+    if improve is not None or keep:
+        for option, value in (("--objective", objective), ("--measure", measure), ("--points", points),
+                              ("--margin", margin)):  # fmt: skip
+            if value is not None:
+                raise DataError(f"{option} goes with tiers, not with --improve and --keep")
+        if improve is None or not keep:
+            raise DataError("--improve and --keep go together: what to improve, and what to keep")
+        if held_out is not None:
+            files["held-out"] = held_out
+            labels["held-out"] = list(held_out_label or ())
+        check_output(output, list(files.values()))
+        _check_plot(plot)
+        asked = Asked(improve, keep, baseline, None if weights is None else _numbers(weights), level)
+        learner = make_learner(check_algorithm(algorithm, parsed(parameters)), parsed(parameters))
+        run_improvement(asked, learner, files, labels, output, plot, show_as, notes, reading, command, quiet)
+        return
+    if baseline is not None or held_out is not None:
+        raise DataError("--baseline and --held-out go with --improve and --keep")
+    objective = objective or _DEFAULT_OBJECTIVE
     check_output(output, list(files.values()))
     _check_plot(plot)
     from gradrank.selection.sweep import graded_objective
@@ -130,13 +199,13 @@ def sweep(
         given["measure"] = _graded(measure)
     learner = make_learner(check_algorithm(algorithm, given), given)
     tiers = graded_objective(learner).tiers
-    grid = _weights(weights) if points is None else list(spread_weights(len(tiers), points, most=most))
+    grid = (
+        _weights(weights or _DEFAULT_WEIGHTS) if points is None else list(spread_weights(len(tiers), points, most=most))
+    )
     names = list(named_shares(graded_objective(learner), grid))
-    labels = {"train": list(label or ()), "valid": list(valid_label or ()), "test": list(test_label or ())}
     sets = load_sets(learner, files, notes, reading, labels)
     _check_sources(tiers, sets["train"], train_file)
     folder = output.with_name(output.name + ".sweep")
-    command = shlex.join(["gradrank", *sys.argv[1:]])
     try:
         with Interruption(learner.unit) as interruption:
             found = run_sweep(
@@ -149,7 +218,7 @@ def sweep(
                 margin=margin,
                 test=significance.value,
                 folder=folder,
-                fit=_Fit(sets, interruption, notes, names, quiet),
+                fit=MemberFit(interruption, notes, names, quiet),
             )
     except KeyboardInterrupt:
         notes.say(f"interrupted: finished models are in {folder}; the same command goes on from there")
@@ -173,26 +242,6 @@ def sweep(
     print_text(f"{found.choice.sentence()}.\n{output}: the chosen model\n")
 
 
-class _Fit:
-    """Trains one member of the sweep, with progress on standard error."""
-
-    def __init__(
-        self, sets: dict[str, RankingData], interruption: Interruption, notes: Notes, names: list[str], quiet: bool
-    ) -> None:
-        self._sets = sets
-        self._interruption = interruption
-        self._notes = notes
-        self._names = names
-        self._quiet = quiet
-
-    def __call__(self, name: str, learner: RankingEstimator) -> None:
-        self._notes.say(f"training {name}, {self._names.index(name) + 1} of {len(self._names)}")
-        with Progress(self._quiet, learner.unit) as progress:
-            if "callbacks" in learner.get_params(deep=False):
-                learner.set_params(callbacks=(progress, self._interruption))
-            learner.fit(self._sets["train"], valid=self._sets["valid"])
-
-
 def _check_sources(tiers: Sequence[Objective], data: RankingData, path: Path) -> None:
     try:
         for tier in tiers:
@@ -206,6 +255,13 @@ def _weights(text: str) -> list[Weight]:
         return [tuple(float(share) for share in word.split("/")) for word in text.split(",")]
     except ValueError:
         raise DataError(f"--weights is {text!r}, expected numbers between commas, such as 0.1,0.2 or 0.2/0.1") from None
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise DataError(f"--weights is {text!r}, expected numbers between commas") from None
 
 
 def _graded(measures: list[str]) -> str:

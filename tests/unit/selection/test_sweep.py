@@ -95,11 +95,11 @@ class Trainings:
         self.names: list[str] = []
         self._stop_at = stop_at
 
-    def __call__(self, name: str, member) -> None:
+    def __call__(self, name: str, member, train, valid) -> None:
         if name == self._stop_at:
             raise SystemExit(1)
         self.names.append(name)
-        member.fit(DATA["train"], valid=DATA["vali"])
+        member.fit(train, valid=valid)
 
 
 @pytest.mark.filterwarnings("ignore::gradrank.errors.FewQueriesWarning")
