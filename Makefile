@@ -9,11 +9,14 @@ OLDEST := .venv-oldest/bin
 PIP = -m pip install --quiet --disable-pip-version-check
 INSTALL = $(BIN)/python $(PIP) $(addprefix -c ,$(CONSTRAINTS))
 PYTEST := pytest -n 2 --dist worksteal
+# Where kernels and scorers are tested.
+CHECKED := $(addprefix tests/unit/,combine data/formats learners measures models objectives optimality test_ranking.py) \
+  tests/contracts/test_measures.py tests/contracts/test_objectives.py tests/contracts/test_rankers.py tests/reference
 
 # Threads of LightGBM that wait must sleep, not spin: on cores that others use too, spinning costs many times the work.
-demo test test-oldest coverage: export OMP_WAIT_POLICY := passive
+demo test test-oldest test-checked coverage: export OMP_WAIT_POLICY := passive
 
-.PHONY: help demo test test-oldest coverage lint bench docs constraints browser clean clean-cache
+.PHONY: help demo test test-oldest test-checked coverage lint bench docs constraints browser clean clean-cache
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +29,10 @@ test: lint browser ## everything a change must pass
 
 test-oldest: .venv-oldest/.test browser ## all tests with the oldest dependencies that are allowed
 	$(OLDEST)/$(PYTEST)
+
+# Kernels compiled with checks have a cache of their own.
+test-checked: .venv/.dev ## all tests of kernels and scorers with a check of every index, in about 20 minutes
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba-checked $(BIN)/$(PYTEST) -W ignore::RuntimeWarning $(CHECKED)
 
 coverage: .venv/.dev browser ## which lines the tests run, into htmlcov/; kernels count where tests run them without Numba
 	$(BIN)/$(PYTEST) --cov --cov-report=term --cov-report=html
@@ -54,7 +61,7 @@ docs: .venv/.dev ## build the site into site/
 	$(BIN)/mkdocs build --strict --quiet
 
 clean: clean-cache ## remove everything that can be made again
-	rm -rf .venv .venv-oldest build dist site demo htmlcov *.egg-info .coverage .coverage.* .hypothesis .pytest_cache \
+	rm -rf .venv .venv-oldest .numba-checked build dist site demo htmlcov *.egg-info .coverage .coverage.* .hypothesis .pytest_cache \
 	  .mypy_cache .ruff_cache .import_linter_cache constraints.new
 
 clean-cache: ## forget compiled kernels
