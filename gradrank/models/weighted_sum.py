@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ModelError
+from gradrank.models.exchange.plan import SumPart
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.features import Matrix, is_frame
 from gradrank.models.ranker import Ranker
@@ -148,6 +149,12 @@ class WeightedSum(LinearInWeights, Ranker):
     def shape(self) -> dict[str, int | str]:
         """The parts with their weights, and the trees in them."""
         return {"parts": self._described(), **super().shape()}
+
+    def _part(self, columns: NDArray[np.int64]) -> SumPart:
+        own = [columns if places is None else columns[places] for places in self._columns]
+        return SumPart(
+            tuple((weight, part._part(place)) for (weight, part), place in zip(self.parts, own, strict=True))
+        )
 
     def _payload(self) -> dict[str, Any]:
         return {"parts": [{"weight": weight, "ranker": ranker.to_dict()} for weight, ranker in self.parts]}

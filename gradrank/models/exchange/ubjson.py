@@ -101,3 +101,37 @@ class _Reader:
             result[key] = self.value(depth + 1) if element is None else self.of_type(element, depth + 1)
             read += 1
         return result
+
+
+_MARKERS = {"i1": b"i", "u1": b"U", "i2": b"I", "i4": b"l", "i8": b"L", "f4": b"d", "f8": b"D"}
+
+
+def format_ubjson(value: Any) -> bytes:
+    """A value as UBJSON; numpy arrays of one dimension become typed arrays, as XGBoost wants them.
+
+    >>> parse_ubjson(format_ubjson({"a": [1, "x", None], "b": np.array([0.5], dtype=np.float32)}))
+    {'a': [1, 'x', None], 'b': array([0.5], dtype=float32)}
+    """
+    if isinstance(value, np.ndarray):
+        kind = value.dtype.str[1:]
+        return b"[$" + _MARKERS[kind] + b"#" + _length(len(value)) + value.astype(f">{kind}").tobytes()
+    if value is None or isinstance(value, bool):
+        return {None: b"Z", True: b"T", False: b"F"}[value]
+    if isinstance(value, int):
+        return _length(value)
+    if isinstance(value, float):
+        return b"D" + struct.pack(">d", value)
+    if isinstance(value, str):
+        return b"S" + _text(value)
+    if isinstance(value, dict):
+        return b"{" + b"".join(_text(key) + format_ubjson(item) for key, item in value.items()) + b"}"
+    return b"[#" + _length(len(value)) + b"".join(map(format_ubjson, value))
+
+
+def _length(value: int) -> bytes:
+    return b"L" + struct.pack(">q", value)
+
+
+def _text(text: str) -> bytes:
+    content = text.encode()
+    return _length(len(content)) + content

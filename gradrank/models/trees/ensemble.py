@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from gradrank.errors import ModelError
 from gradrank.models.categories import Categories
 from gradrank.models.exchange.lightgbm_text import format_lightgbm, parse_lightgbm, read_booster_tree
+from gradrank.models.exchange.plan import TreesPart, renumbered
 from gradrank.models.exchange.xgboost_model import parse_xgboost
 from gradrank.models.features import Matrix, feature_matrix
 from gradrank.models.ranker import Ranker
@@ -269,6 +270,12 @@ class TreeEnsemble(Ranker):
     def to_lightgbm_text(self) -> str:
         """A LightGBM model file with the same predictions, bit for bit."""
         return format_lightgbm(self._trees, self.feature_names, self._base_score, self._categories)
+
+    def _part(self, columns: NDArray[np.int64]) -> TreesPart:
+        categories = self._categories
+        if categories is not None and categories.columns is not None:
+            categories = replace(categories, columns=tuple(columns[list(categories.columns)].tolist()))
+        return TreesPart(tuple(renumbered(tree, columns) for tree in self._trees), self._base_score, categories)
 
     # ------------------------------------------------------------------ saving
     def __getstate__(self) -> dict[str, Any]:

@@ -1,0 +1,143 @@
+"""XGBoost's saved models, JSON and UBJSON, written without XGBoost.
+
+XGBoost sends ``x < condition`` left in float32: the condition is the next float32 above the largest that goes left. Leaf
+values are rounded to float32, in which XGBoost adds them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.errors import ModelError
+from gradrank.models.exchange.plan import Losses, Plan, TreesPart, one_ensemble
+from gradrank.models.exchange.registry import Files
+from gradrank.models.exchange.splits import (
+    check_leaves,
+    finite_single,
+    just_above,
+    missing_goes_left,
+    refuse_categories,
+    single_thresholds,
+)
+from gradrank.models.exchange.ubjson import format_ubjson
+from gradrank.models.trees.tree import Tree
+
+_NO_PARENT = 2147483647
+_BAD_IN_NAMES = "[]<"
+
+
+def write_json(plan: Plan, losses: Losses) -> Files:
+    """The model as XGBoost's JSON."""
+    model = _model(plan, losses)
+    return {"": json.dumps(_listed(model), ensure_ascii=False, allow_nan=False).encode()}
+
+
+def write_ubjson(plan: Plan, losses: Losses) -> Files:
+    """The model as XGBoost's UBJSON."""
+    return {"": format_ubjson(_model(plan, losses))}
+
+
+def single_ensemble(plan: Plan, losses: Losses) -> tuple[TreesPart, list[NDArray[np.bool_]], list[NDArray[np.float32]]]:
+    """The model as trees that split by ``x < condition`` in float32: where missing values go, and the conditions."""
+    ensemble = one_ensemble(plan, losses.target)
+    refuse_categories(ensemble.trees, plan.feature_names, losses.target)
+    check_leaves(ensemble.trees, ensemble.base_score, losses.target)
+    left = missing_goes_left(ensemble.trees, plan.feature_names, losses)
+    bounds = single_thresholds(ensemble.trees, plan.feature_names, losses)
+    return ensemble, left, [finite_single(just_above(bound), losses) for bound in bounds]
+
+
+def _model(plan: Plan, losses: Losses) -> dict[str, Any]:
+    for name in plan.feature_names:
+        if any(character in name for character in _BAD_IN_NAMES):
+            raise ModelError(f"feature {name!r} has a name that XGBoost refuses: it may not hold [, ] or <")
+    ensemble, left, conditions = single_ensemble(plan, losses)
+    n_features = len(plan.feature_names)
+    trees = [
+        _tree(number, tree, missing_left, condition, n_features)
+        for number, (tree, missing_left, condition) in enumerate(zip(ensemble.trees, left, conditions, strict=True))
+    ]
+    return {
+        "learner": {
+            "attributes": {"gradrank_origin": str(plan.origin)},
+            "feature_names": list(plan.feature_names),
+            "feature_types": ["float"] * n_features,
+            "gradient_booster": {
+                "model": {
+                    "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(trees))},
+                    "iteration_indptr": list(range(len(trees) + 1)),
+                    "tree_info": [0] * len(trees),
+                    "trees": trees,
+                },
+                "name": "gbtree",
+            },
+            "learner_model_param": {
+                "base_score": repr(float(np.float32(ensemble.base_score))),
+                "boost_from_average": "1",
+                "num_class": "0",
+                "num_feature": str(n_features),
+                "num_target": "1",
+            },
+            "objective": {"name": "rank:pairwise", "lambdarank_param": {}},
+        },
+        "version": [2, 1, 0],
+    }
+
+
+def _tree(
+    number: int, tree: Tree, missing_left: NDArray[np.bool_], condition: NDArray[np.float32], n_features: int
+) -> dict[str, Any]:
+    """Splits in their order, then the leaves, in one numbering."""
+    n_nodes, n_leaves = tree.n_nodes, tree.n_leaves
+    left, right = ids_of_children(tree)
+    parents = np.full(n_nodes + n_leaves, _NO_PARENT, dtype=np.int32)
+    parents[left] = np.arange(n_nodes)
+    parents[right] = np.arange(n_nodes)
+    leaf_value = tree.leaf_value.astype(np.float32)
+    no_child = np.full(n_leaves, -1, dtype=np.int32)
+    zeros = np.zeros(n_leaves, dtype=np.int32)
+    cover = np.concatenate((tree.node_cover(), tree.leaf_cover))
+    empty = np.zeros(0, dtype=np.int32)
+    return {
+        # Some readers take the leaves from here.
+        "base_weights": np.concatenate((np.zeros(n_nodes, dtype=np.float32), leaf_value)),
+        "categories": empty,
+        "categories_nodes": empty,
+        "categories_segments": empty.astype(np.int64),
+        "categories_sizes": empty.astype(np.int64),
+        "default_left": np.concatenate((missing_left, np.zeros(n_leaves, dtype=bool))).astype(np.uint8),
+        "id": number,
+        "left_children": np.concatenate((left, no_child)),
+        "loss_changes": np.concatenate((tree.split_gain, np.zeros(n_leaves))).astype(np.float32),
+        "parents": parents,
+        "right_children": np.concatenate((right, no_child)),
+        "split_conditions": np.concatenate((condition, leaf_value)),
+        "split_indices": np.concatenate((tree.split_feature, zeros)),
+        "split_type": np.zeros(n_nodes + n_leaves, dtype=np.uint8),
+        "sum_hessian": cover.astype(np.float32),
+        "tree_param": {
+            "num_deleted": "0",
+            "num_feature": str(n_features),
+            "num_nodes": str(n_nodes + n_leaves),
+            "size_leaf_vector": "1",
+        },
+    }
+
+
+def ids_of_children(tree: Tree) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The children of each node where leaf k is number ``n_nodes + k``."""
+    left, right = (np.where(child >= 0, child, tree.n_nodes + ~child) for child in (tree.left, tree.right))
+    return left.astype(np.int32), right.astype(np.int32)
+
+
+def _listed(value: Any) -> Any:
+    """The same with lists in the place of arrays; float32 as doubles, which are exactly they."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {key: _listed(item) for key, item in value.items()}
+    return [_listed(item) for item in value] if isinstance(value, list) else value
