@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from gradrank.models.trees.ensemble import TreeEnsemble
 
 
+# Sums of sums of sums are scored by calls inside calls; nobody needs as many as this.
+_DEEPEST = 50
+
+
 class WeightedSum(LinearInWeights, Ranker):
     """Rankers added up: score(x) = Σ_i weight_i · score_i(x); each part takes its own features, by name.
 
@@ -57,6 +61,9 @@ class WeightedSum(LinearInWeights, Ranker):
         if unknown:
             raise ModelError(f"a part of the sum uses feature {unknown[0]!r}, which is not among the features given")
         self.parts = tuple((float(weight), ranker) for weight, ranker in parts)
+        self._depth: int = 1 + max(getattr(ranker, "_depth", 0) for _, ranker in self.parts)
+        if self._depth > _DEEPEST:
+            raise ModelError(f"sums stand inside sums more than {_DEEPEST} deep")
         if not all(np.isfinite(weight) for weight, _ in self.parts):
             raise ModelError("a weight of the sum is not a finite number")
         # None = the part takes all columns as they are, without a copy.

@@ -1,7 +1,7 @@
 """A ranker as one C file (C99) that needs nothing but the C library.
 
-Scores are calculated in double precision in the order in which gradrank does: they are the same to the last bit, but for
-``tanh``, ``exp`` and ``log1p``, which C libraries round in their own ways.
+Scores are calculated in double precision in the order in which gradrank does: they are the same to the last bit, but
+for ``tanh``, ``exp`` and ``log1p``, which C libraries round in their own ways.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ const char *const gradrank_feature_names[] = {{
 """
 
 _TREES = f"""
-static int goes_left(double value, double threshold, int decision, const int64_t *cat_start, const uint32_t *cat_words) {{
+static int goes_left(double value, double threshold, int decision, const int64_t *cat_start,
+                     const uint32_t *cat_words) {{
   if (decision & {CATEGORICAL}) {{
     int64_t category, word, set = (int64_t)threshold;
     if (!(value > -1.0 && value < 2147483648.0)) return 0;

@@ -1,7 +1,7 @@
 """LightGBM's JSON dump (``Booster.dump_model``), for tools that read it; Vespa's import of it is a format of its own.
 
-Vespa sends ``x < threshold`` left where LightGBM sends ``x <= threshold``, takes ``default_left`` for every missing value,
-whatever the missing type, and has no category numbers: its file has the next double above each threshold.
+Vespa sends ``x < threshold`` left where LightGBM sends ``x <= threshold``, takes ``default_left`` for every missing
+value, whatever the missing type, and has no category numbers: its file has the next double above each threshold.
 """
 
 from __future__ import annotations

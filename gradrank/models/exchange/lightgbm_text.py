@@ -69,7 +69,7 @@ def _categories(tail: str, n_features: int) -> Categories | None:
         named = [line for line in lines if line.startswith(_CATEGORICAL) and line.endswith("]")]
         columns = [int(number) for line in named for number in line[len(_CATEGORICAL) : -1].split(",") if number]
         categories = Categories(tuple(tuple(column) for column in values))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         raise ModelError("is a LightGBM model with damaged categories of a pandas frame") from None
     # Ordered columns have values too, but are no categorical features; which they are, only a frame tells.
     if len(columns) != len(values) or not all(0 <= column < n_features for column in columns):
@@ -220,7 +220,12 @@ def _short(value: float) -> str:
 
 
 def _fields(lines: Iterable[str]) -> dict[str, str]:
-    return dict(line.split("=", 1) for line in lines if "=" in line)
+    found: dict[str, str] = {}
+    for line in lines:
+        key, equals, value = line.partition("=")
+        if equals and found.setdefault(key, value) != value:
+            raise ModelError(f"is a LightGBM model that gives {key[:40]!r} twice in one section")
+    return found
 
 
 def _floats(text: str) -> NDArray[np.float64]:

@@ -1,8 +1,8 @@
 """XGBoost's tree dump as the LTR plugins of Elasticsearch and OpenSearch read it (``model/xgboost+json``).
 
-The plugins send ``x < split_condition`` left, in float32, and find features by name in the feature set. They know no base
-score, which is a tree of one leaf here. Plugins before their support for missing values read these as 0 and go by the
-condition; newer ones go where ``missing`` says, which every split tells.
+The plugins send ``x < split_condition`` left, in float32, and find features by name in the feature set. They know no
+base score, which is a tree of one leaf here. Plugins before their support for missing values read these as 0 and go
+by the condition; newer ones go where ``missing`` says, which every split tells.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Attributes of ONNX's two operators for trees.
 
-``TreeEnsembleRegressor`` is the older and known to every runtime, but its scores are float32. ``TreeEnsemble`` (version 5 of
-ai.onnx.ml, 2024) takes and gives doubles.
+``TreeEnsembleRegressor`` is the older and known to every runtime, but its scores are float32. ``TreeEnsemble``
+(version 5 of ai.onnx.ml, 2024) takes and gives doubles.
 """
 
 from __future__ import annotations

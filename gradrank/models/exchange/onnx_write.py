@@ -1,8 +1,8 @@
 """ONNX models: trees, nets, linear models, sums of them, expected grades.
 
-``onnx`` takes float32 features. Thresholds are the largest float32 that goes left, so no document goes another way; leaf
-values are float32, in which trees are added up. All else is calculated in double precision, and the score is float32.
-``onnx-double`` takes and gives float64 and rounds nothing.
+``onnx`` takes float32 features. Thresholds are the largest float32 that goes left, so no document goes another way;
+leaf values are float32, in which trees are added up. All else is calculated in double precision, and the score is
+float32. ``onnx-double`` takes and gives float64 and rounds nothing.
 
 Both have one input ``features`` (documents × features, NaN = missing) and one output ``score`` (one per document).
 """

@@ -12,6 +12,7 @@ import numpy as np
 
 from gradrank.data.ranking_data import default_feature_names
 from gradrank.errors import ModelError
+from gradrank.models.exchange.numbering import MOST_FEATURES
 from gradrank.models.exchange.plan import LinePart, Losses, Plan, as_line, one_ensemble
 from gradrank.models.exchange.ranklib_xml import XMLTree, parse_ensemble
 from gradrank.models.exchange.registry import Files
@@ -29,8 +30,6 @@ from gradrank.models.ranker import Ranker
 from gradrank.models.trees.ensemble import TreeEnsemble
 from gradrank.models.trees.tree import MISSING_NONE, Tree
 
-MOST_FEATURES = 1_000_000
-"""A file that numbers more features than this is taken for a damaged one: every feature gets a name."""
 _ENSEMBLES = ("LambdaMART", "MART")
 _LINEAR = ("Linear Regression", "Coordinate Ascent")
 

@@ -103,8 +103,8 @@ def _tree_text(number: int, tree: Tree, bound: NDArray[np.float32], names: tuple
         low, high = sorted((float(reached[node]), float(bound[node])))
         losses.lose(
             "slack",
-            f"tree {number} splits {names[tree.split_feature[node]]!r} at {float(tree.threshold[node])!r}, and solr adds "
-            f"1e-6 to thresholds: values above {low!r} up to {high!r} go the other way",
+            f"tree {number} splits {names[tree.split_feature[node]]!r} at {float(tree.threshold[node])!r}, and solr "
+            f"adds 1e-6 to thresholds: values above {low!r} up to {high!r} go the other way",
             "the nearest threshold that can be written is taken",
         )
     values = tree.leaf_value.astype(np.float32)

@@ -1,7 +1,7 @@
 """XGBoost's saved models, JSON and UBJSON, written without XGBoost.
 
-XGBoost sends ``x < condition`` left in float32: the condition is the next float32 above the largest that goes left. Leaf
-values are rounded to float32, in which XGBoost adds them.
+XGBoost sends ``x < condition`` left in float32: the condition is the next float32 above the largest that goes left.
+Leaf values are rounded to float32, in which XGBoost adds them.
 """
 
 from __future__ import annotations
