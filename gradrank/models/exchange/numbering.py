@@ -14,7 +14,7 @@ MOST_FEATURES = 1_000_000
 
 
 def renumber(
-    left: Sequence[int], right: Sequence[int], is_leaf: Sequence[bool], tool: str, root: int = 0
+    left: Sequence[int], right: Sequence[int], is_leaf: Sequence[bool], tool: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Old numbers of the splits with parents first, those of the leaves from left to right, and old number → child.
 
@@ -27,11 +27,13 @@ def renumber(
     nodes: list[int] = []
     leaves: list[int] = []
     number = np.zeros(size, dtype=np.int64)
-    todo = [root]
+    reached = bytearray(size)
+    todo = [0]
     while todo:
         old = todo.pop()
-        if not 0 <= old < size or len(nodes) + len(leaves) >= size:
+        if not 0 <= old < size or reached[old]:
             raise ModelError(f"has {tool} tree whose children do not form a tree")
+        reached[old] = 1
         if is_leaf[old]:
             number[old] = ~len(leaves)
             leaves.append(old)

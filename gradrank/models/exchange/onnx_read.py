@@ -145,6 +145,8 @@ class _Nodes:
     def tree(self, single: bool, n_features: int) -> Tree:
         is_leaf = [mode == "LEAF" for mode in self.mode]
         inner, leaves, number = renumber(self.true, self.false, is_leaf, "an ONNX")
+        if len(inner) + len(leaves) != len(is_leaf):
+            raise ModelError("has an ONNX tree whose first node is not its root, or with nodes that nothing leads to")
         modes = np.array(self.mode, dtype=object)[inner]
         strange = [mode for mode in modes.tolist() if mode not in _MODES[:4]]
         if strange:

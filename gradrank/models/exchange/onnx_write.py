@@ -27,6 +27,8 @@ from gradrank.models.exchange.plan import (
     Plan,
     SumPart,
     TreesPart,
+    one_ensemble,
+    parts_of,
 )
 from gradrank.models.exchange.registry import Files
 
@@ -64,7 +66,10 @@ class _Graph:
 
     def content(self) -> bytes:
         helper, kinds = self.onnx.helper, self.onnx.TensorProto
-        score = self.part(self.plan.part)
+        part = self.plan.part
+        if all(isinstance(inner, TreesPart) for _, inner in parts_of(part)):
+            part = one_ensemble(self.plan, self.losses.target)
+        score = self.part(part)
         column = score if self.double else self.node("Cast", score, to=kinds.FLOAT)
         self.node("Reshape", column, self.constant(np.array([-1])), output=OUTPUT)
         kind = kinds.DOUBLE if self.double else kinds.FLOAT
@@ -129,15 +134,16 @@ class _Graph:
             return self.net(part)
         return self.sum(part)
 
+    # Weights and scales go into matrices and are no products with one number: ONNX Runtime joins such a product with a
+    # matrix product before it, and keeps the number in single precision.
     def sum(self, part: SumPart) -> str:
-        total = ""
-        for weight, inner in part.parts:
-            term = self.node("Mul", self.part(inner), self.constant(np.array([[weight]])))
-            total = self.node("Add", total, term) if total else term
-        return total
+        columns = [self.part(inner) for _, inner in part.parts]
+        side_by_side = self.node("Concat", *columns, axis=1) if len(columns) > 1 else columns[0]
+        weights = np.array([[weight] for weight, _ in part.parts])
+        return self.node("MatMul", side_by_side, self.constant(weights))
 
-    def scaled(self, columns: Sequence[int], mean: NDArray[Any], scale: NDArray[Any], log: bool) -> str:
-        """(x − mean) / scale, 0 where x is missing or scale is 0."""
+    def centered(self, columns: Sequence[int], mean: NDArray[Any], scale: NDArray[Any], log: bool) -> str:
+        """x − mean, 0 where x is missing or scale is 0."""
         value = self.features(columns)
         if log:
             magnitude = self.node("Log", self.node("Add", self.node("Abs", value), self.constant(np.array([[1.0]]))))
@@ -146,18 +152,19 @@ class _Graph:
         if (scale == 0).any():
             unknown = self.node("Or", unknown, self.constant((scale == 0).reshape(1, -1)))
         center = self.constant(mean.reshape(1, -1))
-        moved = self.node("Sub", self.node("Where", unknown, center, value), center)
-        return self.node("Div", moved, self.constant(np.where(scale == 0, 1.0, scale).reshape(1, -1)))
+        return self.node("Sub", self.node("Where", unknown, center, value), center)
 
     def linear(self, part: LinearPart) -> str:
-        value = self.scaled(part.columns.tolist(), part.mean, part.scale, log=False)
-        product = self.node("MatMul", value, self.constant(part.weights.reshape(-1, 1)))
+        value = self.centered(part.columns.tolist(), part.mean, part.scale, log=False)
+        product = self.node("MatMul", value, self.constant((part.weights / part.scale).reshape(-1, 1)))
         return self.node("Add", product, self.constant(np.array([[part.bias]])))
 
     def net(self, part: NetPart) -> str:
-        value = self.scaled(part.columns.tolist(), part.mean, part.scale, part.log)
+        value = self.centered(part.columns.tolist(), part.mean, part.scale, part.log)
+        scale = np.where(part.scale == 0, 1.0, part.scale)
         for number, (weight, bias) in enumerate(part.layers, 1):
-            product = self.node("MatMul", value, self.constant(weight.T))
+            matrix = (weight / scale if number == 1 else weight).T
+            product = self.node("MatMul", value, self.constant(matrix))
             value = self.node("Add", product, self.constant(bias.reshape(1, -1)))
             if number < len(part.layers):
                 value = self.node("Tanh" if part.activation == "tanh" else "Relu", value)

@@ -91,41 +91,60 @@ def _model(plan: Plan, losses: Losses) -> dict[str, Any]:
 def _tree(
     number: int, tree: Tree, missing_left: NDArray[np.bool_], condition: NDArray[np.float32], n_features: int
 ) -> dict[str, Any]:
-    """Splits in their order, then the leaves, in one numbering."""
-    n_nodes, n_leaves = tree.n_nodes, tree.n_leaves
-    left, right = ids_of_children(tree)
-    parents = np.full(n_nodes + n_leaves, _NO_PARENT, dtype=np.int32)
-    parents[left] = np.arange(n_nodes)
-    parents[right] = np.arange(n_nodes)
+    node_id, leaf_id = _paired_ids(tree)
+    size = tree.n_nodes + tree.n_leaves
+    ids = np.concatenate((node_id, leaf_id))
+    left, right = (ids[places] for places in ids_of_children(tree))
+
+    def placed(of_nodes: Any, of_leaves: Any, dtype: type) -> NDArray[Any]:
+        column = np.zeros(size, dtype=dtype)
+        column[ids] = np.concatenate((np.asarray(of_nodes), np.broadcast_to(of_leaves, tree.n_leaves)))
+        return column
+
+    parents = np.full(size, _NO_PARENT, dtype=np.int32)
+    parents[left] = node_id
+    parents[right] = node_id
     leaf_value = tree.leaf_value.astype(np.float32)
-    no_child = np.full(n_leaves, -1, dtype=np.int32)
-    zeros = np.zeros(n_leaves, dtype=np.int32)
-    cover = np.concatenate((tree.node_cover(), tree.leaf_cover))
     empty = np.zeros(0, dtype=np.int32)
     return {
         # Some readers take the leaves from here.
-        "base_weights": np.concatenate((np.zeros(n_nodes, dtype=np.float32), leaf_value)),
+        "base_weights": placed(np.zeros(tree.n_nodes), leaf_value, np.float32),
         "categories": empty,
         "categories_nodes": empty,
         "categories_segments": empty.astype(np.int64),
         "categories_sizes": empty.astype(np.int64),
-        "default_left": np.concatenate((missing_left, np.zeros(n_leaves, dtype=bool))).astype(np.uint8),
+        "default_left": placed(missing_left, 0, np.uint8),
         "id": number,
-        "left_children": np.concatenate((left, no_child)),
-        "loss_changes": np.concatenate((tree.split_gain, np.zeros(n_leaves))).astype(np.float32),
+        "left_children": placed(left, -1, np.int32),
+        "loss_changes": placed(tree.split_gain, 0, np.float32),
         "parents": parents,
-        "right_children": np.concatenate((right, no_child)),
-        "split_conditions": np.concatenate((condition, leaf_value)),
-        "split_indices": np.concatenate((tree.split_feature, zeros)),
-        "split_type": np.zeros(n_nodes + n_leaves, dtype=np.uint8),
-        "sum_hessian": cover.astype(np.float32),
+        "right_children": placed(right, -1, np.int32),
+        "split_conditions": placed(condition, leaf_value, np.float32),
+        "split_indices": placed(tree.split_feature, 0, np.int32),
+        "split_type": np.zeros(size, dtype=np.uint8),
+        "sum_hessian": placed(tree.node_cover(), tree.leaf_cover, np.float32),
         "tree_param": {
             "num_deleted": "0",
             "num_feature": str(n_features),
-            "num_nodes": str(n_nodes + n_leaves),
+            "num_nodes": str(size),
             "size_leaf_vector": "1",
         },
     }
+
+
+def _paired_ids(tree: Tree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Numbers of the splits and of the leaves, the right child's the next after the left one's, as XGBoost relies on."""
+    node_id = np.zeros(tree.n_nodes, dtype=np.int64)
+    leaf_id = np.zeros(tree.n_leaves, dtype=np.int64)
+    following = 1
+    for left, right in zip(tree.left.tolist(), tree.right.tolist(), strict=True):
+        for child in (left, right):
+            if child >= 0:
+                node_id[child] = following
+            else:
+                leaf_id[~child] = following
+            following += 1
+    return node_id, leaf_id
 
 
 def ids_of_children(tree: Tree) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
