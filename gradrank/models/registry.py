@@ -67,7 +67,7 @@ def ranker_from_dict(value: Any) -> Ranker:
     if version > VERSION:
         raise ModelError(f"has model version {version}, this gradrank reads up to {VERSION}: update gradrank")
     kind = value.get("kind")
-    if kind not in RANKERS:
+    if not isinstance(kind, str) or kind not in RANKERS:
         raise ModelError(f"holds a ranker of kind {kind!r}, expected one of {', '.join(RANKERS)}")
     module, name = RANKERS[kind].split(":")
     ranker_class: type[Ranker] = getattr(import_module(module), name)

@@ -67,7 +67,7 @@ def training_data() -> RankingData:
 def booster_trees(**parameters: object) -> TreeEnsemble:
     X = documents(2000, 2)
     X[np.random.default_rng(3).random(X.shape) < 0.1] = np.nan
-    settings = {"verbose": -1, "num_threads": 1, "num_leaves": 9, "min_data_per_group": 5, **parameters}
+    settings = {"verbose": -1, "num_threads": 1, "num_leaves": 31, "min_data_per_group": 5, **parameters}
     category = [5] if "cat_smooth" in parameters else []
     booster = lightgbm.train(settings, lightgbm.Dataset(X, truth(X), categorical_feature=category), 8)
     return TreeEnsemble(TreeEnsemble.from_lightgbm(booster).trees, NAMES, base_score=1 / 3)
@@ -151,13 +151,12 @@ class Result:
 def rounded_up(value: float) -> str:
     """A number of one digit that is not smaller.
 
-    >>> rounded_up(4.2e-8), rounded_up(0.0)
-    ('5e-08', '0')
+    >>> rounded_up(4.2e-8), rounded_up(9.6e-16), rounded_up(3e-7)
+    ('5e-08', '1e-15', '3e-07')
     """
-    if value == 0.0:
-        return "0"
     power = math.floor(math.log10(value))
-    return f"{math.ceil(round(value / 10.0**power, 6))}e{power:03d}".replace("10e", "1e") if value < 1 else f"{value:.1g}"
+    digit = math.ceil(round(value / 10.0**power, 6))
+    return f"1e{power + 1:03d}" if digit == 10 else f"{digit}e{power:03d}"
 
 
 def reversed_pairs(ours: np.ndarray, theirs: np.ndarray) -> int:
@@ -183,8 +182,8 @@ def compared(ranker: Ranker, form: str, folder: Path, rows: int) -> Result:
                 notes = ranker.export(path, form, approximate=True)
         except ModelError:
             return Result(NO)
-        # What is lost is left out: missing values, and values next to thresholds.
-        said, X = APPROXIMATE, np.nan_to_num(X[-rows:], nan=0.5)
+        # What is lost is left out: missing values, zeros, and values next to thresholds.
+        said, X = APPROXIMATE, np.where(np.isnan(X[-rows:]) | (X[-rows:] == 0), X.dtype.type(0.5), X[-rows:])
     constant = sum(float(number) for note in notes for number in re.findall(r"the constant (\S+) is left out", note))
     ours, theirs = ranker.predict(X, n_jobs=1) - constant, scores(consumer, path, X)
     return Result(said, float(np.abs(ours - theirs).max()), reversed_pairs(ours, theirs))
