@@ -1,6 +1,6 @@
-"""Those who read exported files: the real tools, and walkers written from the documentation of formats without one here.
+"""Those who read exported files: the real tools, and walkers written from the documentation where there is none here.
 
-Every consumer takes the file, rows of features and their names, and gives scores. Walkers share no code with the writers.
+Every consumer takes the file, rows of features and their names, and gives scores. Walkers share no code with writers.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def ranklib(path: Path, X: Rows, names: Sequence[str]) -> Scores:
 
 
 def solr(path: Path, X: Rows, names: Sequence[str]) -> Scores:
-    """Solr: ``<=`` threshold + 1e-6 in float32, a missing value is 0; features by name, as the store beside has them."""
+    """Solr: ``<=`` threshold + 1e-6 in float32, a missing value is 0; features by name, as the store has them."""
     model = json.loads(path.read_text(encoding="utf-8"))
     store = json.loads(path.with_name(path.stem + ".features.json").read_text(encoding="utf-8"))
     assert [item["name"] for item in model["features"]] == [item["name"] for item in store]

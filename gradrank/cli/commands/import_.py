@@ -35,8 +35,7 @@ def import_(
 ) -> None:
     """Read a model of another tool and write it as a model of gradrank's.
 
-    Every command takes models of these tools as they are; a model of gradrank's has names for its features, and reads back
-    exactly.
+    Every command takes models of these tools as they are; a model of gradrank's has names for its features.
     """
     notes = Notes(quiet)
     check_writable(output)

@@ -195,7 +195,11 @@ def _ints(name: str, place: int, value: int) -> Callable[[Any], None]:
         ("onnx-double", _ints("nodes_featureids", 0, -1), "feature"),
         ("onnx-double", lambda items: items["tree_roots"].ints.extend([0] * 100_000), "do not form a tree"),
         ("onnx-double", lambda items: items["nodes_splits"].t.dims.__setitem__(0, 2**40), "damaged ONNX model"),
-        ("onnx-double", lambda items: items["leaf_weights"].t.external_data.add(key="location", value="x"), "other files"),
+        (
+            "onnx-double",
+            lambda items: items["leaf_weights"].t.external_data.add(key="location", value="x"),
+            "other files",
+        ),
         ("onnx", _ints("nodes_truenodeids", 0, 0), "do not form a tree"),
         ("onnx", _ints("nodes_nodeids", 1, 0), "twice"),
         ("onnx", _ints("nodes_featureids", 0, 2**40), "features, expected 1 to"),
