@@ -97,7 +97,7 @@ def _tree(
     left, right = (ids[places] for places in ids_of_children(tree))
 
     def placed(of_nodes: Any, of_leaves: Any, dtype: type) -> NDArray[Any]:
-        column = np.zeros(size, dtype=dtype)
+        column: NDArray[Any] = np.zeros(size, dtype=dtype)
         column[ids] = np.concatenate((np.asarray(of_nodes), np.broadcast_to(of_leaves, tree.n_leaves)))
         return column
 

@@ -66,7 +66,7 @@ def test_changed_files_are_refused_or_scored(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model"
     path.write_bytes(content)
     assert load_ranker(path).n_features
-    refused = 0
+    said: list[str] = []
     for seed in range(CHANGES):
         path.write_bytes(changed(content, random.Random(f"{name} {seed}")))
         try:
@@ -78,10 +78,9 @@ def test_changed_files_are_refused_or_scored(name: str, tmp_path: Path) -> None:
                         assert ranker.predict(rows(2, ranker.n_features, kind), n_jobs=1).shape == (2,)
                         assert ranker.predict(rows(70, ranker.n_features, kind), n_jobs=1).shape == (70,)
         except GradrankError as error:
-            refused += 1
-            assert str(error).startswith(f"{path}: ")
-            assert "\n" not in str(error)
-    assert refused > CHANGES // 10
+            said.append(str(error))
+    assert len(said) > CHANGES // 10
+    assert [text for text in said if not text.startswith(f"{path}: ") or "\n" in text] == []
 
 
 @pytest.mark.parametrize("name", list(model_files()))
@@ -89,12 +88,14 @@ def test_files_cut_off_anywhere_are_refused(name: str, tmp_path: Path) -> None:
     content = model_files()[name].rstrip()
     path = tmp_path / "cut"
     kept = 0
+    said: list[str] = []
     for share in np.linspace(0.0, 0.999, 25):
         path.write_bytes(content[: int(len(content) * share)])
         try:
             load_ranker(path)
             kept += 1
         except GradrankError as error:
-            assert str(error).startswith(f"{path}: ")
+            said.append(str(error))
+    assert [text for text in said if not text.startswith(f"{path}: ") or "\n" in text] == []
     # A line of weights, and the facts about the training at the end of LightGBM's file, may be cut without a trace.
     assert kept <= (12 if name in ("ranklib line", "lightgbm") else 0)
