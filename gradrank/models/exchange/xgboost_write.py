@@ -133,7 +133,7 @@ def _tree(
 
 
 def _paired_ids(tree: Tree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Numbers of the splits and of the leaves; a right child's is the next after the left one's: XGBoost counts on it."""
+    """Numbers of the splits and of the leaves; a right child's follows the left one's: XGBoost counts on it."""
     node_id = np.zeros(tree.n_nodes, dtype=np.int64)
     leaf_id = np.zeros(tree.n_leaves, dtype=np.int64)
     following = 1
