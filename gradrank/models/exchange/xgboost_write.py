@@ -76,7 +76,8 @@ def _model(plan: Plan, losses: Losses) -> dict[str, Any]:
                 "name": "gbtree",
             },
             "learner_model_param": {
-                "base_score": repr(float(np.float32(ensemble.base_score))),
+                # XGBoost 2 reads a number of more digits than float32 has as 0.5, without a word.
+                "base_score": np.format_float_scientific(np.float32(ensemble.base_score), exp_digits=1).upper(),
                 "boost_from_average": "1",
                 "num_class": "0",
                 "num_feature": str(n_features),

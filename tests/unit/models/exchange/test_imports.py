@@ -200,7 +200,7 @@ def test_a_line_goes_to_ranklib_and_back(tmp_path: Path) -> None:
 
 def test_imported_models_are_used_like_others(tmp_path: Path) -> None:
     model = xgboost.XGBRegressor(n_estimators=4, max_depth=3, n_jobs=1).fit(X, Y)
-    model.save_model(tmp_path / "x.ubj")
+    model.get_booster().save_model(tmp_path / "x.ubj")
     catboost_model().save_model(str(tmp_path / "c.json"), format="json")
     first, second = load_ranker(tmp_path / "x.ubj"), load_ranker(tmp_path / "c.json")
     labels = np.searchsorted([0.0, 1.0], Y)
