@@ -227,8 +227,8 @@ def scores_of(
 def as_ranker(system: System, data: Data | Documents | None = None) -> Ranker:
     """The ranker that a system is: of a learner, of a file, or made from a model of another package.
 
-    Trees of LightGBM, XGBoost and scikit-learn's HistGradientBoosting become trees of gradrank's, which can be
-    saved with everything else; other models stay what they are. Scores alone are no ranker, and raise ModelError.
+    Trees of LightGBM, XGBoost, CatBoost and scikit-learn's HistGradientBoosting become trees of gradrank's, which can
+    be saved with everything else; other models stay what they are. Scores alone are no ranker, and raise ModelError.
 
     Parameters
     ----------
@@ -256,6 +256,7 @@ def as_ranker(system: System, data: Data | Documents | None = None) -> Ranker:
         (_from_lightgbm, hasattr(system, "booster_") or hasattr(system, "model_to_string")),
         (_from_xgboost, hasattr(system, "get_booster") or hasattr(system, "save_raw")),
         (_from_sklearn, is_hist_gradient_boosting(system)),
+        (_from_catboost, type(system).__module__.partition(".")[0] == "catboost"),
     ):
         made = make(system) if found else None
         if made is not None:
@@ -292,6 +293,15 @@ def _from_sklearn(model: Any) -> Ranker | None:
     try:
         return TreeEnsemble.from_sklearn(model)
     except ModelError:  # categories, several classes, a link function: scikit-learn scores it
+        return None
+
+
+def _from_catboost(model: Any) -> Ranker | None:
+    if not model.is_fitted():
+        raise ModelError(f"this {type(model).__name__} is not fitted: call fit first")
+    try:
+        return TreeEnsemble.from_catboost(model)
+    except ModelError:  # categories, several classes: CatBoost scores it
         return None
 
 

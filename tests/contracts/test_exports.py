@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
 from gradrank.errors import ModelError
-from gradrank.models.exchange.registry import EXPORTS, IMPORTS
+from gradrank.models.exchange.plan import Losses, Plan
+from gradrank.models.exchange.registry import EXPORTS, IMPORTS, ExportFormat
+from gradrank.models.feature import FeatureRanker
 from gradrank.models.ranker import Ranker
 from gradrank.models.registry import load_ranker
 from tests.support.commands import content_of, error_of, run
@@ -111,6 +115,29 @@ def test_every_import_format_is_recognized_by_its_content(tmp_path: Path) -> Non
         assert np.isfinite(load_ranker(path).predict(X)).all()
         assert not form.recognized(b'{"format": "gradrank-model"')
         assert not form.recognized(b"0.25\n1.5\n")
+
+
+def test_a_new_format_is_a_file_and_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The registry is all that the method, the command and its errors know of formats."""
+
+    def write(plan: Plan, losses: Losses) -> dict[str, bytes]:
+        if len(plan.feature_names) > 6:
+            losses.lose("width", "feature 'x' is one too many", "it is left out")
+        return {"": " ".join(plan.feature_names).encode(), ".more": plan.origin.name.encode()}
+
+    module = ModuleType("gradrank.models.exchange.toy")
+    module.write = write  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(EXPORTS, "toy", ExportFormat("a toy", ".toy", "toy:write"))
+    kinds()["trees"].save(tmp_path / "model.json")
+    result = run("export", tmp_path / "model.json", "--to", "toy", "-o", tmp_path / "out.toy")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out.toy").read_text().startswith("bm25 page rank")
+    assert (tmp_path / "out.more").read_text() == "model.json"
+    wide = FeatureRanker("f7", feature_names=[f"f{k}" for k in range(8)])
+    with pytest.raises(ModelError, match="toy cannot hold the model: feature 'x' is one too many"):
+        wide.export(tmp_path / "wide.toy", "toy")
+    assert not (tmp_path / "wide.toy").exists()
 
 
 def test_rankers_that_only_others_can_score_say_so(tmp_path: Path) -> None:

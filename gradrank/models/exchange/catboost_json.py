@@ -36,10 +36,7 @@ class CatBoostModel:
 def parse_catboost(model: Any) -> CatBoostModel:
     """Read a fitted model, or what it saved as JSON: bytes, text or the parsed value."""
     if hasattr(model, "save_model"):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.json"
-            model.save_model(str(path), format="json")
-            model = path.read_bytes()
+        model = _saved(model)
     value = model if isinstance(model, Mapping) else parse_json(model)
     try:
         return _parse(value)
@@ -47,6 +44,19 @@ def parse_catboost(model: Any) -> CatBoostModel:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise ModelError(f"is not a whole CatBoost model ({type(error).__name__}: {error})") from None
+
+
+def _saved(model: Any) -> bytes:
+    """What CatBoost writes of a fitted model."""
+    if not model.is_fitted():
+        raise ModelError(f"this {type(model).__name__} is not fitted: call fit first")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        try:
+            model.save_model(str(path), format="json")
+        except Exception as error:  # categories, without the data they were counted on; its errors have no public base
+            raise ModelError(f"this {type(model).__name__} cannot be read: {' '.join(str(error).split())}") from None
+        return path.read_bytes()
 
 
 def is_catboost(value: Any) -> bool:

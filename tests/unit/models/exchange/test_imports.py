@@ -59,6 +59,15 @@ def test_catboost(settings: dict[str, Any], tmp_path: Path) -> None:
     assert TreeEnsemble.from_catboost(model).to_dict() == ranker.to_dict()
 
 
+def test_a_fitted_catboost_model_becomes_trees() -> None:
+    model = catboost_model()
+    ranker = as_ranker(model)
+    assert isinstance(ranker, TreeEnsemble)
+    np.testing.assert_allclose(ranker.predict(HOLES), model.predict(HOLES), rtol=0, atol=1e-14)
+    with pytest.raises(ModelError, match="not fitted"):
+        as_ranker(catboost.CatBoostRegressor())
+
+
 def test_catboost_that_is_not_numbers_only_is_refused(tmp_path: Path) -> None:
     words = np.column_stack((X[:, 0].astype(str), X[:, 5].astype(int).astype(str)))
     model = catboost.CatBoostRegressor(
