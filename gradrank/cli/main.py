@@ -21,6 +21,8 @@ from gradrank.cli.commands import (
     diagnose,
     evaluate,
     experiment,
+    export,
+    import_,
     importance,
     info,
     label,
@@ -80,6 +82,8 @@ app.command("importance")(importance.importance)
 app.command("diagnose")(diagnose.diagnose)
 app.command("info")(info.info)
 app.command("convert")(convert.convert)
+app.command("export")(export.export)
+app.command("import")(import_.import_)
 app.command("split")(split.split)
 app.command("clicks")(clicks.clicks)
 app.add_typer(label.app, name="label")

@@ -74,7 +74,7 @@ ModelFiles = Annotated[
     typer.Option(
         "--model",
         metavar="[NAME=]MODEL",
-        help="A system: a model of gradrank, LightGBM or XGBoost that scores DATA. May be repeated.",
+        help="A system: a model of gradrank's or another tool's ('gradrank import') that scores DATA. May be repeated.",
     ),
 ]
 Baseline = Annotated[
@@ -114,5 +114,5 @@ Threads = Annotated[
 Seed = Annotated[int, typer.Option("--random-state", "--seed", min=0, help="Seed of all randomness.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
 ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="Model file: gradrank's, LightGBM's text, or XGBoost's JSON or UBJSON.")
+    Path, typer.Argument(metavar="MODEL", help="Model file: gradrank's, or of another tool; see 'gradrank import'.")
 ]

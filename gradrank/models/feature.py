@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.errors import ModelError
+from gradrank.models.exchange.plan import FeaturePart
 from gradrank.models.features import Matrix
 from gradrank.models.ranker import Ranker
 
@@ -52,6 +53,8 @@ class FeatureRanker(Ranker):
         self.feature = feature
         self.sign = int(sign)
         self.missing = float(missing)
+        if not np.isfinite(self.missing):
+            raise ModelError(f"missing is {missing}, expected a finite number")
 
     def _importance_amounts(self) -> NDArray[np.float64]:
         return np.array([float(name == self.feature) for name in self.feature_names])
@@ -73,6 +76,9 @@ class FeatureRanker(Ranker):
 
     def _described(self) -> str:
         return f"{'−' if self.sign < 0 else ''}{self.feature}"
+
+    def _part(self, columns: NDArray[np.int64]) -> FeaturePart:
+        return FeaturePart(int(columns[self.feature_names.index(self.feature)]), self.sign, self.missing)
 
     def _payload(self) -> dict[str, Any]:
         return {"feature": self.feature, "sign": self.sign, "missing": self.missing}

@@ -73,6 +73,12 @@ class ForeignRanker(Ranker):
             "file of gradrank's; pickle it, or save it by its own package"
         )
 
+    def _part(self, columns: NDArray[np.int64]) -> NoReturn:
+        raise ModelError(
+            f"a {type(self.model).__name__} of {type(self.model).__module__.partition('.')[0]} cannot be exported: "
+            "gradrank does not know what is inside"
+        )
+
     def _payload(self) -> dict[str, Any]:
         return self.to_dict()
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.ranking_data import default_feature_names
 from gradrank.errors import ModelError
+from gradrank.models.exchange.plan import LinearPart
 from gradrank.models.features import Matrix
 from gradrank.models.ranker import Ranker
 from gradrank.models.weight_vectors import LinearInWeights
@@ -109,6 +110,9 @@ class LinearRanker(LinearInWeights, Ranker):
         standardized = (X - self.mean) / self.scale
         standardized[np.isnan(standardized)] = 0.0
         return standardized
+
+    def _part(self, columns: NDArray[np.int64]) -> LinearPart:
+        return LinearPart(columns, self.weights, self.bias, self.mean, self.scale)
 
     def _payload(self) -> dict[str, Any]:
         return {

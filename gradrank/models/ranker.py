@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from abc import ABC, abstractmethod
@@ -20,6 +21,7 @@ from gradrank.models.features import Matrix, feature_matrix
 from gradrank.runtime.files import replacing
 
 if TYPE_CHECKING:
+    from gradrank.models.exchange.plan import Part
     from gradrank.models.trees.ensemble import TreeEnsemble
 
 FORMAT = "gradrank-model"
@@ -220,6 +222,49 @@ class Ranker(ABC):
         text = _readable_json(self.to_dict())
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
+
+    def sha256(self) -> str:
+        """The hash of the file that :meth:`save` writes as JSON; exported files carry it."""
+        return hashlib.sha256(_readable_json(self.to_dict()).encode()).hexdigest()
+
+    def export(
+        self, path: str | Path, format: str, *, approximate: bool = False, name: str | None = None
+    ) -> tuple[str, ...]:
+        """Write the ranker for another tool, or nothing if its format cannot hold the model.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        format
+            Name of the format; ``gradrank export --help`` lists them.
+        approximate
+            Whether to do the nearest thing where the format cannot hold something, such as missing values; each such
+            thing is warned of. It is an error otherwise.
+        name
+            Name of the model in the file, where the format has room for one; its class unless given.
+
+        Returns
+        -------
+        Notes about the file that its user should know, a sentence each.
+
+        >>> import tempfile
+        >>> from gradrank.models.feature import FeatureRanker
+        >>> path = Path(tempfile.mkdtemp()) / "model.py"
+        >>> FeatureRanker("price", sign=-1).export(path, "python")
+        ()
+        >>> module = {}
+        >>> exec(path.read_text(), module)
+        >>> module["score"]({"price": 2.0})
+        -2.0
+        """
+        from gradrank.models.exchange.export import export_ranker
+
+        return export_ranker(self, path, format, approximate=approximate, name=name)
+
+    def _part(self, columns: NDArray[np.int64]) -> Part:
+        """What the ranker is made of, for writers of other formats; its feature j is feature ``columns[j]`` there."""
+        raise ModelError(f"a ranker of kind {self.kind!r} cannot be exported")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._described()}{trained_by(self._training)})"

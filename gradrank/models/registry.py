@@ -1,8 +1,7 @@
-"""Reading saved rankers: our own files and the native files of LightGBM and XGBoost."""
+"""Reading saved rankers: our own files and those of other tools."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -10,6 +9,9 @@ from typing import Any
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ModelError
+from gradrank.models.exchange.catboost_json import is_catboost
+from gradrank.models.exchange.registry import IMPORTS
+from gradrank.models.exchange.strict_json import parse_json
 from gradrank.models.features import columns_by_name
 from gradrank.models.nets.tensor_file import is_tensor_file, read_tensor_bytes
 from gradrank.models.ranker import FORMAT, VERSION, Ranker
@@ -26,13 +28,14 @@ RANKERS: dict[str, str] = {
 
 
 def load_ranker(path: str | Path) -> Ranker:
-    """Read a ranker that :meth:`Ranker.save`, LightGBM or XGBoost wrote.
+    """Read a ranker that :meth:`Ranker.save` or another tool wrote.
 
     Parameters
     ----------
     path
-        The file: gradrank's JSON or safetensors, the text of LightGBM's ``Booster.save_model``, or JSON or UBJSON of
-        XGBoost's ``save_model``. The content tells which it is.
+        The file: gradrank's JSON or safetensors, the text of LightGBM's ``Booster.save_model``, JSON or UBJSON of
+        XGBoost's ``save_model``, JSON of CatBoost's, RankLib's tree ensembles and linear models, or an ONNX tree
+        ensemble. The content tells which it is.
 
     >>> import tempfile
     >>> from gradrank.models.linear import LinearRanker
@@ -64,7 +67,7 @@ def ranker_from_dict(value: Any) -> Ranker:
     if version > VERSION:
         raise ModelError(f"has model version {version}, this gradrank reads up to {VERSION}: update gradrank")
     kind = value.get("kind")
-    if kind not in RANKERS:
+    if not isinstance(kind, str) or kind not in RANKERS:
         raise ModelError(f"holds a ranker of kind {kind!r}, expected one of {', '.join(RANKERS)}")
     module, name = RANKERS[kind].split(":")
     ranker_class: type[Ranker] = getattr(import_module(module), name)
@@ -75,7 +78,7 @@ def ranker_from_dict(value: Any) -> Ranker:
         return ranker_class._from_payload(payload, names, training)
     except ModelError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
         raise ModelError(f"holds a damaged ranker of kind {kind!r} ({type(error).__name__}: {error})") from None
 
 
@@ -96,12 +99,14 @@ def under_names_of(ranker: Ranker, data: RankingData) -> Ranker:
 
 
 def looks_like_model(head: bytes) -> bool:
-    """Whether a file that starts so is a model: gradrank's, LightGBM's or XGBoost's.
+    """Whether a file that starts so is a model: gradrank's, or of a tool whose models are read.
 
     >>> looks_like_model(b'{"format": "gradrank-model"'), looks_like_model(b"0.25")
     (True, False)
     """
-    return is_tensor_file(head, size=1 << 62) or head.lstrip().startswith((b"tree", b"{"))
+    if is_tensor_file(head, size=1 << 62) or head.lstrip().startswith((b"tree", b"{")):
+        return True
+    return any(form.recognized(head) for form in IMPORTS.values())
 
 
 def _parse(content: bytes) -> Ranker:
@@ -109,18 +114,22 @@ def _parse(content: bytes) -> Ranker:
 
     if is_tensor_file(content):
         return _of_tensors(content)
+    for form in IMPORTS.values():
+        if form.recognized(content[:64]):
+            return form.read(content)
     start = content[:64].lstrip()
     if start.startswith(b"tree"):
         return TreeEnsemble.from_lightgbm(_text(content))
     if not start.startswith(b"{"):
-        raise ModelError("is not a model: expected a gradrank, LightGBM or XGBoost file")
+        raise ModelError(
+            "is not a model: expected a file of gradrank, LightGBM, XGBoost, CatBoost, RankLib, or ONNX trees"
+        )
     # UBJSON writes a length byte or marker after the brace where JSON has a quote or white space.
     if start[1:2] not in (b'"', b"\n", b"\r", b" ", b"\t", b"}"):
         return TreeEnsemble.from_xgboost(content)
-    try:
-        value = json.loads(_text(content))
-    except (ValueError, RecursionError):
-        raise ModelError("is not a whole model: its JSON breaks off or is damaged") from None
+    value = parse_json(content)
+    if is_catboost(value):
+        return TreeEnsemble.from_catboost(value)
     if "learner" in value and "format" not in value:
         return TreeEnsemble.from_xgboost(value)
     return ranker_from_dict(value)
@@ -130,12 +139,13 @@ def _of_tensors(content: bytes) -> Ranker:
     from gradrank.models.nets.net import payload_of_tensors
 
     manifest, tensors = read_tensor_bytes(content)
+    payload = manifest.get("payload")
     if manifest.get("kind") == "module":
-        made_of = manifest.get("payload", {}).get("module")
+        made_of = payload.get("module") if isinstance(payload, dict) else None
         raise ModelError(f"holds the weights of a {made_of}: ModuleRanker.load takes it together with such a module")
     try:
         payload = payload_of_tensors(manifest["payload"], tensors)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise ModelError("is a safetensors file, but not of a whole gradrank net") from None
     return ranker_from_dict({**manifest, "payload": payload})
 

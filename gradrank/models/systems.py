@@ -25,6 +25,7 @@ from gradrank.data.formats.trec import query_coverage, read_qrels, read_run, run
 from gradrank.data.frames import from_frame
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, ModelError
+from gradrank.models.exchange.sklearn_trees import is_hist_gradient_boosting
 from gradrank.models.features import Matrix, is_frame, made_up
 from gradrank.models.foreign import ForeignRanker, known_features
 from gradrank.models.ranker import Ranker
@@ -226,8 +227,8 @@ def scores_of(
 def as_ranker(system: System, data: Data | Documents | None = None) -> Ranker:
     """The ranker that a system is: of a learner, of a file, or made from a model of another package.
 
-    Trees of LightGBM and XGBoost become trees of gradrank's, which can be saved with everything else; other models stay
-    what they are. Scores alone are no ranker, and raise ModelError.
+    Trees of LightGBM, XGBoost, CatBoost and scikit-learn's HistGradientBoosting become trees of gradrank's, which can
+    be saved with everything else; other models stay what they are. Scores alone are no ranker, and raise ModelError.
 
     Parameters
     ----------
@@ -251,11 +252,13 @@ def as_ranker(system: System, data: Data | Documents | None = None) -> Ranker:
         return ranker
     if not hasattr(system, "predict"):
         raise ModelError(f"a {type(system).__name__} is no model: scores cannot rank other documents")
-    for make, marks in (
-        (_from_lightgbm, ("booster_", "model_to_string")),
-        (_from_xgboost, ("get_booster", "save_raw")),
+    for make, found in (
+        (_from_lightgbm, hasattr(system, "booster_") or hasattr(system, "model_to_string")),
+        (_from_xgboost, hasattr(system, "get_booster") or hasattr(system, "save_raw")),
+        (_from_sklearn, is_hist_gradient_boosting(system)),
+        (_from_catboost, type(system).__module__.partition(".")[0] == "catboost"),
     ):
-        made = make(system) if any(hasattr(system, mark) for mark in marks) else None
+        made = make(system) if found else None
         if made is not None:
             return made
     return _foreign(system, None if data is None else Documents.of(data))
@@ -283,6 +286,22 @@ def _from_xgboost(model: Any) -> Ranker | None:
     try:
         return TreeEnsemble.from_xgboost(model)
     except ModelError:  # several classes, categories, no trees: XGBoost scores it
+        return None
+
+
+def _from_sklearn(model: Any) -> Ranker | None:
+    try:
+        return TreeEnsemble.from_sklearn(model)
+    except ModelError:  # categories, several classes, a link function: scikit-learn scores it
+        return None
+
+
+def _from_catboost(model: Any) -> Ranker | None:
+    if not model.is_fitted():
+        raise ModelError(f"this {type(model).__name__} is not fitted: call fit first")
+    try:
+        return TreeEnsemble.from_catboost(model)
+    except ModelError:  # categories, several classes: CatBoost scores it
         return None
 
 

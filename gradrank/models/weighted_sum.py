@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ModelError
+from gradrank.models.exchange.plan import SumPart
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.features import Matrix, is_frame
 from gradrank.models.ranker import Ranker
@@ -18,6 +19,10 @@ from gradrank.models.weight_vectors import LinearInWeights
 
 if TYPE_CHECKING:
     from gradrank.models.trees.ensemble import TreeEnsemble
+
+
+# Sums of sums of sums are scored by calls inside calls; nobody needs as many as this.
+_DEEPEST = 50
 
 
 class WeightedSum(LinearInWeights, Ranker):
@@ -56,6 +61,9 @@ class WeightedSum(LinearInWeights, Ranker):
         if unknown:
             raise ModelError(f"a part of the sum uses feature {unknown[0]!r}, which is not among the features given")
         self.parts = tuple((float(weight), ranker) for weight, ranker in parts)
+        self._depth: int = 1 + max(getattr(ranker, "_depth", 0) for _, ranker in self.parts)
+        if self._depth > _DEEPEST:
+            raise ModelError(f"sums stand inside sums more than {_DEEPEST} deep")
         if not all(np.isfinite(weight) for weight, _ in self.parts):
             raise ModelError("a weight of the sum is not a finite number")
         # None = the part takes all columns as they are, without a copy.
@@ -148,6 +156,12 @@ class WeightedSum(LinearInWeights, Ranker):
     def shape(self) -> dict[str, int | str]:
         """The parts with their weights, and the trees in them."""
         return {"parts": self._described(), **super().shape()}
+
+    def _part(self, columns: NDArray[np.int64]) -> SumPart:
+        own = [columns if places is None else columns[places] for places in self._columns]
+        return SumPart(
+            tuple((weight, part._part(place)) for (weight, part), place in zip(self.parts, own, strict=True))
+        )
 
     def _payload(self) -> dict[str, Any]:
         return {"parts": [{"weight": weight, "ranker": ranker.to_dict()} for weight, ranker in self.parts]}

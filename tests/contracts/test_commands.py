@@ -87,6 +87,20 @@ WRONG: dict[str, list[tuple[tuple[object, ...], str]]] = {
         (("broken.txt", "new.csv"), "broken.txt:2: "),
         (("data.txt", "new.xyz"), "new.xyz: "),
     ],
+    "export": [
+        (("nothing.json", "--to", "c", "-o", "new.c"), "nothing.json: "),
+        (("broken.json", "--to", "c", "-o", "new.c"), "broken.json: "),
+        (("model.json", "--to", "java", "-o", "new.java"), "'java'"),
+        (("model.json", "--to", "lightgbm", "-o", "new.txt"), "lightgbm holds trees only"),
+        (("model.json", "--to", "c", "-o", "nowhere/new.c"), "nowhere/new.c: cannot be written"),
+    ],
+    "import": [
+        (("nothing.json", "-o", "new.json"), "nothing.json: "),
+        (("broken.json", "-o", "new.json"), "broken.json: "),
+        (("model.json", "--feature-names", "nothing.txt", "-o", "new.json"), "nothing.txt: "),
+        (("model.json", "--feature-names", "data.txt", "-o", "new.json"), "data.txt: has 12 names"),
+        (("model.json", "-o", "nowhere/new.json"), "nowhere/new.json: cannot be written"),
+    ],
     "split": [
         (("nothing.txt", "--folds", 3, "-o", "new"), "nothing.txt: "),
         (("broken.txt", "--folds", 3, "-o", "new"), "broken.txt:2: "),

@@ -101,7 +101,8 @@ def _listed(names: Any) -> str:
 def _is_model(path: Path) -> bool:
     """Whether a file starts as saved models do.
 
-    JSON and UBJSON start with a brace, LightGBM's text with ``tree``, safetensors with the length of their header.
+    JSON and UBJSON start with a brace, LightGBM's text with ``tree``, safetensors with the length of their header;
+    the registry knows other tools' beginnings.
     """
     if not path.is_file():
         return False
@@ -111,8 +112,12 @@ def _is_model(path: Path) -> bool:
         head = file.read(64)
     if is_tensor_file(head, path.stat().st_size):
         return True
+    from gradrank.models.exchange.registry import IMPORTS
+
     start = head.lstrip()
-    return start.startswith(b"{") or start.split(b"\n")[0].strip() == b"tree"
+    if start.startswith(b"{") or start.split(b"\n")[0].strip() == b"tree":
+        return True
+    return any(form.recognized(head) for form in IMPORTS.values())
 
 
 def _model_info(path: Path, show_as: options.TableOrJson) -> None:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from gradrank.errors import ModelError
 from gradrank.models.categories import Categories
+from gradrank.models.exchange.plan import Losses, Origin, Plan, one_ensemble
+from gradrank.models.exchange.registry import Files
 from gradrank.models.trees.tree import CATEGORICAL, Tree
 
 # LightGBM counts documents in 32-bit integers; covers that are not whole are scaled to fit well inside.
@@ -67,7 +69,7 @@ def _categories(tail: str, n_features: int) -> Categories | None:
         named = [line for line in lines if line.startswith(_CATEGORICAL) and line.endswith("]")]
         columns = [int(number) for line in named for number in line[len(_CATEGORICAL) : -1].split(",") if number]
         categories = Categories(tuple(tuple(column) for column in values))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         raise ModelError("is a LightGBM model with damaged categories of a pandas frame") from None
     # Ordered columns have values too, but are no categorical features; which they are, only a frame tells.
     if len(columns) != len(values) or not all(0 <= column < n_features for column in columns):
@@ -126,6 +128,7 @@ def format_lightgbm(
     feature_names: Sequence[str],
     base_score: float = 0.0,
     categories: Categories | None = None,
+    origin: Origin | None = None,
 ) -> str:
     """A text model that LightGBM loads and that predicts the same, bit for bit.
 
@@ -134,9 +137,7 @@ def format_lightgbm(
     """
     if base_score != 0.0:
         trees = [Tree.of(leaf_value=[base_score], leaf_cover=[1.0]), *trees]
-    names = ["_".join(name.split()) or "_" for name in feature_names]
-    if len(set(names)) != len(names):
-        raise ModelError("two feature names are the same to LightGBM, which reads white space in them as '_'")
+    names = spaceless(feature_names)
     sections = [f"Tree={number}\n{_tree_text(tree)}\n\n" for number, tree in enumerate(trees)]
     splits: dict[int, int] = {}
     for tree in trees:
@@ -158,9 +159,25 @@ def format_lightgbm(
     importances = [f"{names[feature]}={count}" for feature, count in sorted(splits.items(), key=lambda item: -item[1])]
     columns = None if categories is None else categories.columns
     parameters = [] if columns is None else [f"{_CATEGORICAL}{','.join(map(str, columns))}]"]
+    parameters += [] if origin is None else [f"[gradrank_origin: {' '.join(str(origin).split())}]"]
     tail = ["end of trees", "", "feature_importances:", *importances, "", "parameters:", *parameters, ""]
     values = json.dumps(None if categories is None else categories.to_list())
     return "\n".join(head) + "".join(sections) + "\n".join([*tail, "end of parameters", "", _PANDAS + values, ""])
+
+
+def write(plan: Plan, losses: Losses) -> Files:
+    """The model as a file of LightGBM's."""
+    ensemble = one_ensemble(plan, losses.target)
+    text = format_lightgbm(ensemble.trees, plan.feature_names, ensemble.base_score, ensemble.categories, plan.origin)
+    return {"": text.encode()}
+
+
+def spaceless(feature_names: Sequence[str]) -> list[str]:
+    """Names as LightGBM has them, with ``_`` for white space; two that become the same are an error."""
+    names = ["_".join(name.split()) or "_" for name in feature_names]
+    if len(set(names)) != len(names):
+        raise ModelError("two feature names are the same to LightGBM, which reads white space in them as '_'")
+    return names
 
 
 def _tree_text(tree: Tree) -> str:
@@ -203,7 +220,12 @@ def _short(value: float) -> str:
 
 
 def _fields(lines: Iterable[str]) -> dict[str, str]:
-    return dict(line.split("=", 1) for line in lines if "=" in line)
+    found: dict[str, str] = {}
+    for line in lines:
+        key, equals, value = line.partition("=")
+        if equals and found.setdefault(key, value) != value:
+            raise ModelError(f"is a LightGBM model that gives {key[:40]!r} twice in one section")
+    return found
 
 
 def _floats(text: str) -> NDArray[np.float64]:

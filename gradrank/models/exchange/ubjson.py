@@ -11,6 +11,7 @@ from gradrank.errors import ModelError
 
 # Marker -> numpy type; UBJSON is big-endian.
 _NUMBERS = {b"i": ">i1", b"U": ">u1", b"I": ">i2", b"l": ">i4", b"L": ">i8", b"d": ">f4", b"D": ">f8"}
+_WHOLE = (b"i", b"U", b"I", b"l", b"L")
 _CONSTANTS = {b"Z": None, b"T": True, b"F": False}
 _DEEPEST = 100
 
@@ -23,6 +24,8 @@ def parse_ubjson(content: bytes) -> Any:
     """
     try:
         return _Reader(content).value()
+    except ModelError:
+        raise
     except (struct.error, IndexError, KeyError, UnicodeDecodeError, ValueError) as error:
         raise ModelError(f"is not whole or valid UBJSON ({error})") from None
 
@@ -46,7 +49,10 @@ class _Reader:
         return True
 
     def length(self) -> int:
-        return int(self.of_type(self.take(1), 0))
+        marker = self.take(1)
+        if marker not in _WHOLE:
+            raise ValueError(f"a length of type {marker!r}")
+        return int(self.of_type(marker, 0))
 
     def string(self) -> str:
         return self.take(self.length()).decode("utf-8")
@@ -80,6 +86,9 @@ class _Reader:
         count = self.length() if self.skip_if(b"#") else None
         if element is not None and count is None:
             raise ValueError("a typed container without a count")
+        # Everything that is counted takes a byte at least, but for constants of one type, which nobody writes.
+        if count is not None and not 0 <= count <= len(self.content) - self.place:
+            raise ValueError("it breaks off, or counts more than it holds")
         return element, count
 
     def array(self, depth: int) -> Any:
@@ -98,6 +107,42 @@ class _Reader:
         read = 0
         while read < count if count is not None else not self.skip_if(b"}"):
             key = self.string()
+            if key in result:
+                raise ValueError(f"{key[:40]!r} is given twice")
             result[key] = self.value(depth + 1) if element is None else self.of_type(element, depth + 1)
             read += 1
         return result
+
+
+_MARKERS = {"i1": b"i", "u1": b"U", "i2": b"I", "i4": b"l", "i8": b"L", "f4": b"d", "f8": b"D"}
+
+
+def format_ubjson(value: Any) -> bytes:
+    """A value as UBJSON; numpy arrays of one dimension become typed arrays, as XGBoost wants them.
+
+    >>> parse_ubjson(format_ubjson({"a": [1, "x", None], "b": np.array([0.5], dtype=np.float32)}))
+    {'a': [1, 'x', None], 'b': array([0.5], dtype=float32)}
+    """
+    if isinstance(value, np.ndarray):
+        kind = value.dtype.str[1:]
+        return b"[$" + _MARKERS[kind] + b"#" + _length(len(value)) + value.astype(f">{kind}").tobytes()
+    if value is None or isinstance(value, bool):
+        return {None: b"Z", True: b"T", False: b"F"}[value]
+    if isinstance(value, int):
+        return _length(value)
+    if isinstance(value, float):
+        return b"D" + struct.pack(">d", value)
+    if isinstance(value, str):
+        return b"S" + _text(value)
+    if isinstance(value, dict):
+        return b"{" + b"".join(_text(key) + format_ubjson(item) for key, item in value.items()) + b"}"
+    return b"[#" + _length(len(value)) + b"".join(map(format_ubjson, value))
+
+
+def _length(value: int) -> bytes:
+    return b"L" + struct.pack(">q", value)
+
+
+def _text(text: str) -> bytes:
+    content = text.encode()
+    return _length(len(content)) + content

@@ -8,7 +8,6 @@ float32 rounding.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import default_feature_names
 from gradrank.errors import ModelError
+from gradrank.models.exchange.numbering import checked_features, renumber
+from gradrank.models.exchange.strict_json import parse_json
 from gradrank.models.exchange.ubjson import parse_ubjson
 from gradrank.models.trees.tree import DEFAULT_LEFT, MISSING_NAN, Tree
 
@@ -54,10 +55,7 @@ def _parsed(model: bytes | str | Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(model, Mapping):
         return model
     if isinstance(model, str) or model[1:2] in (b'"', b"\n", b"\r", b" ", b"\t"):
-        try:
-            return dict(json.loads(model))
-        except (ValueError, RecursionError):
-            raise ModelError("is not a whole XGBoost model: its JSON breaks off or is damaged") from None
+        return dict(parse_json(model))
     return dict(parse_ubjson(bytes(model)))
 
 
@@ -75,7 +73,7 @@ def _parse(model: Mapping[str, Any]) -> XGBoostModel:
         booster = booster["gbtree"]
     elif booster["name"] != "gbtree":
         raise ModelError(f"is an XGBoost {booster['name']} model, expected gbtree or dart")
-    n_features = int(parameters["num_feature"])
+    n_features = checked_features(int(parameters["num_feature"]), "an XGBoost")
     trees = [_tree(tree, n_features) for tree in booster["model"]["trees"]]
     if weights is not None:
         if len(weights) != len(trees):
@@ -117,9 +115,9 @@ def _tree(tree: Mapping[str, Any], n_features: int) -> Tree:
     left = np.asarray(tree["left_children"], dtype=np.int64)
     right = np.asarray(tree["right_children"], dtype=np.int64)
     condition = np.asarray(tree["split_conditions"], dtype=np.float32)
-    order, number, leaves = _renumber(left.tolist(), right.tolist())
-    inner = np.array(order, dtype=np.int64)
-    leaf = np.array(leaves, dtype=np.int64)
+    if left.ndim != 1 or left.shape != right.shape or left.shape != condition.shape:
+        raise ModelError("has an XGBoost tree whose lists have different lengths")
+    inner, leaf, number = renumber(left.tolist(), right.tolist(), (left < 0).tolist(), "an XGBoost")
     default_left = np.asarray(tree["default_left"], dtype=np.int64)[inner]
     return Tree.of(
         leaf_value=condition[leaf].astype(np.float64),
@@ -132,26 +130,6 @@ def _tree(tree: Mapping[str, Any], n_features: int) -> Tree:
         split_gain=np.asarray(tree["loss_changes"], dtype=np.float64)[inner],
         leaf_cover=np.asarray(tree["sum_hessian"], dtype=np.float64)[leaf],
     )
-
-
-def _renumber(left: list[int], right: list[int]) -> tuple[list[int], NDArray[np.int64], list[int]]:
-    """Nodes with parents first and leaves from left to right: their old numbers, and old number -> child."""
-    nodes: list[int] = []
-    leaves: list[int] = []
-    number = np.zeros(len(left), dtype=np.int64)
-    todo = [0]
-    while todo:
-        old = todo.pop()
-        if len(nodes) + len(leaves) > len(left):
-            raise ModelError("has an XGBoost tree whose children do not form a tree")
-        if left[old] < 0:
-            number[old] = ~len(leaves)
-            leaves.append(old)
-        else:
-            number[old] = len(nodes)
-            nodes.append(old)
-            todo += [right[old], left[old]]
-    return nodes, number, leaves
 
 
 def largest_below(threshold: NDArray[np.float32]) -> NDArray[np.float64]:

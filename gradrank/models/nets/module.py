@@ -153,6 +153,9 @@ class ModuleRanker(Ranker):
             "a ranker of a PyTorch module cannot be written as JSON or inside another ranker; save it alone"
         )
 
+    def _part(self, columns: NDArray[np.int64]) -> NoReturn:
+        raise ModelError("a PyTorch module cannot be exported here: torch.onnx exports modules")
+
     def _payload(self) -> dict[str, Any]:
         raise NotImplementedError
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.ranking_data import default_feature_names
 from gradrank.errors import ModelError
+from gradrank.models.exchange.plan import NetPart
 from gradrank.models.features import Matrix
 from gradrank.models.linear import LinearRanker
 from gradrank.models.nets.scaling import Scaling, scaled_row
@@ -171,6 +172,10 @@ class NetRanker(WeightVector, Ranker):
         from gradrank.models.nets.net_lines import shifted_net_scores
 
         return shifted_net_scores(self, X, directions, distances)
+
+    def _part(self, columns: NDArray[np.int64]) -> NetPart:
+        scaling = self.scaling
+        return NetPart(columns, scaling.mean, scaling.scale, scaling.log, self.layers, self.activation)
 
     # ------------------------------------------------------------------ files
     def save(self, path: str | Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.errors import MissingExtraError, ModelError
+from gradrank.models.exchange.strict_json import parse_json
 
 _MANIFEST = "gradrank"
 _LENGTH_BYTES = 8
@@ -45,7 +46,10 @@ def read_tensor_bytes(content: bytes) -> tuple[dict[str, Any], dict[str, NDArray
         raise ModelError(f"is not a whole safetensors file ({error})") from None
     if _MANIFEST not in metadata:
         raise ModelError("is a safetensors file, but not of a gradrank model")
-    return json.loads(metadata[_MANIFEST]), tensors
+    manifest = parse_json(metadata[_MANIFEST])
+    if not isinstance(manifest, dict):
+        raise ModelError("is a safetensors file, but not of a gradrank model")
+    return manifest, tensors
 
 
 def _package() -> Any:

@@ -12,7 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from gradrank.errors import ModelError
 from gradrank.models.categories import Categories
+from gradrank.models.exchange.catboost_json import parse_catboost
 from gradrank.models.exchange.lightgbm_text import format_lightgbm, parse_lightgbm, read_booster_tree
+from gradrank.models.exchange.plan import TreesPart, renumbered
+from gradrank.models.exchange.sklearn_trees import parse_sklearn
 from gradrank.models.exchange.xgboost_model import parse_xgboost
 from gradrank.models.features import Matrix, feature_matrix
 from gradrank.models.ranker import Ranker
@@ -266,9 +269,49 @@ class TreeEnsemble(Ranker):
             training=facts if training is None else training,
         )
 
+    @classmethod
+    def from_catboost(cls, model: Any, *, training: Mapping[str, Any] | None = None) -> TreeEnsemble:
+        """From a fitted model of CatBoost, or what its ``save_model(format="json")`` wrote.
+
+        Scores equal ``predict(prediction_type="RawFormulaVal")`` up to rounding in the last place.
+
+        Parameters
+        ----------
+        model
+            The model, or the bytes, text or parsed JSON of a model file.
+        training
+            Facts about the training; the source unless given.
+        """
+        parsed = parse_catboost(model)
+        facts = {"source": "catboost"} if training is None else training
+        return cls(parsed.trees, parsed.feature_names, base_score=parsed.base_score, training=facts)
+
+    @classmethod
+    def from_sklearn(cls, model: Any, *, training: Mapping[str, Any] | None = None) -> TreeEnsemble:
+        """From a fitted HistGradientBoosting model of scikit-learn, without categorical features.
+
+        Scores equal a regressor's ``predict`` or a two-class classifier's ``decision_function``, bit for bit.
+
+        Parameters
+        ----------
+        model
+            The fitted model.
+        training
+            Facts about the training; the source unless given.
+        """
+        parsed = parse_sklearn(model)
+        facts = {"source": "scikit-learn"} if training is None else training
+        return cls(parsed.trees, parsed.feature_names, base_score=parsed.base_score, training=facts)
+
     def to_lightgbm_text(self) -> str:
         """A LightGBM model file with the same predictions, bit for bit."""
         return format_lightgbm(self._trees, self.feature_names, self._base_score, self._categories)
+
+    def _part(self, columns: NDArray[np.int64]) -> TreesPart:
+        categories = self._categories
+        if categories is not None and categories.columns is not None:
+            categories = replace(categories, columns=tuple(columns[list(categories.columns)].tolist()))
+        return TreesPart(tuple(renumbered(tree, columns) for tree in self._trees), self._base_score, categories)
 
     # ------------------------------------------------------------------ saving
     def __getstate__(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gradrank.errors import ModelError
 from gradrank.models.exchange.lightgbm_text import parse_lightgbm
+from gradrank.models.exchange.plan import GradesPart
 from gradrank.models.features import Matrix
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.ensemble import TreeEnsemble, lightgbm_text
@@ -128,6 +129,9 @@ class ExpectedGrade(Ranker):
             How many to keep; each has one tree per class.
         """
         return ExpectedGrade([e.truncate(iterations) for e in self.ensembles], self.grades, training=self.training)
+
+    def _part(self, columns: NDArray[np.int64]) -> GradesPart:
+        return GradesPart(tuple(ensemble._part(columns) for ensemble in self.ensembles), self.grades)
 
     def _described(self) -> str:
         trees = sum(ensemble.n_trees for ensemble in self.ensembles)

@@ -104,20 +104,23 @@ class Tree:
         """A checked tree from anything array-like; what is not given is empty or unknown (0)."""
         values = np.asarray(leaf_value, dtype=np.float64)
         n_nodes = len(values) - 1
-        cat_start = np.asarray(arrays.get("cat_start", [0]), dtype=np.int64)
+
+        def whole(name: str, dtype: type[np.integer[Any]], default: Sequence[int] = ()) -> NDArray[Any]:
+            return _whole(name, arrays.get(name, default), dtype)
+
         tree = cls(
-            split_feature=np.asarray(arrays.get("split_feature", []), dtype=np.int32),
+            split_feature=whole("split_feature", np.int32),
             # A split of what is there from what is missing may have an infinite threshold, which JSON cannot hold.
             threshold=np.clip(np.asarray(arrays.get("threshold", []), dtype=np.float64), -_LARGEST, _LARGEST),
-            decision=np.asarray(arrays.get("decision", []), dtype=np.uint8),
-            left=np.asarray(arrays.get("left", []), dtype=np.int32),
-            right=np.asarray(arrays.get("right", []), dtype=np.int32),
+            decision=whole("decision", np.uint8),
+            left=whole("left", np.int32),
+            right=whole("right", np.int32),
             leaf_value=values,
-            cat_start=cat_start,
-            cat_words=np.asarray(arrays.get("cat_words", []), dtype=np.uint32),
+            cat_start=whole("cat_start", np.int64, [0]),
+            cat_words=whole("cat_words", np.uint32),
             # Forced splits may have an infinite gain, which JSON cannot hold.
             split_gain=np.nan_to_num(np.asarray(arrays.get("split_gain", np.zeros(max(n_nodes, 0))), dtype=np.float64)),
-            leaf_cover=np.asarray(arrays.get("leaf_cover", np.zeros(len(values))), dtype=np.float64),
+            leaf_cover=np.nan_to_num(np.asarray(arrays.get("leaf_cover", np.zeros(len(values))), dtype=np.float64)),
         )
         tree.check(n_features)
         return tree
@@ -147,6 +150,9 @@ class Tree:
     def check(self, n_features: int | None = None) -> None:
         """Raise :class:`ModelError` unless the arrays are one tree that the kernels can walk safely."""
         n_nodes = self.n_nodes
+        for name in ("split_feature", "leaf_value", "cat_start", "cat_words"):
+            if getattr(self, name).ndim != 1:
+                raise ModelError(f"a tree has {name} of shape {getattr(self, name).shape}, expected one list")
         if self.n_leaves != n_nodes + 1:
             raise ModelError(
                 f"a tree has {self.n_leaves} leaves and {n_nodes} splits, expected one leaf more than splits"
@@ -172,7 +178,12 @@ class Tree:
             raise ModelError(
                 f"a tree splits on feature number {self.split_feature.max()}, but there are {n_features} features"
             )
-        if self.cat_start[0] != 0 or self.cat_start[-1] != len(self.cat_words) or (np.diff(self.cat_start) < 0).any():
+        if (
+            not len(self.cat_start)
+            or self.cat_start[0] != 0
+            or self.cat_start[-1] != len(self.cat_words)
+            or (np.diff(self.cat_start) < 0).any()
+        ):
             raise ModelError("a tree's category sets are damaged")
         sets = self.threshold[(self.decision & CATEGORICAL) > 0]
         if len(sets) and not np.isin(sets, np.arange(len(self.cat_start) - 1)).all():
@@ -278,6 +289,15 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view(np.ndarray)
     view.flags.writeable = False
     return view
+
+
+def _whole(name: str, values: Any, dtype: type[np.integer[Any]]) -> NDArray[Any]:
+    """Whole numbers in the type of an array; what does not fit is an error instead of another number."""
+    given = np.asarray(values)
+    limits = np.iinfo(dtype)
+    if given.size and (given.dtype.kind not in "biu" or given.min() < limits.min or given.max() > limits.max):
+        raise ModelError(f"a tree has {name} that are not whole numbers of {limits.min} to {limits.max}")
+    return given.astype(dtype)
 
 
 def _freeze(arrays: Tree | TreeArrays) -> None:
