@@ -29,6 +29,7 @@ from gradrank.cli.commands import (
     optimality,
     report,
     score,
+    serve,
     split,
     sweep,
     train,
@@ -67,6 +68,7 @@ app = typer.Typer(
 app.command("train")(train.train)
 app.command("sweep")(sweep.sweep)
 app.command("score")(score.score)
+app.command("serve")(serve.serve)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(evaluate.compare)
 app.command("combine")(combine.combine)
