@@ -56,6 +56,8 @@ def aligned(
         matrix = documents.matrix
         if documents.names is not None:
             matrix = _columns(matrix, documents.names, model, odd)
+        if model.codes and not documents.coded and matrix.shape[1] == model.ranker.n_features:
+            matrix = _coded_columns(matrix, model, odd)
     if matrix.shape[1] != model.ranker.n_features:
         raise RequestError(
             f"documents have {matrix.shape[1]:,} features, model {model.label} expects {model.ranker.n_features:,}"
@@ -120,6 +122,16 @@ def _coded(row: Sequence[Any], model: ServedModel, odd: Oddities) -> list[Any]:
     if not set(map(type, coded)) <= {float, int, type(None)}:
         _refuse_odd_value([coded], model)
     return coded
+
+
+def _coded_columns(matrix: NDArray[Any], model: ServedModel, odd: Oddities) -> NDArray[Any]:
+    """Numbers that are values of categories as their codes."""
+    matrix = matrix.copy()
+    for column, codes in model.codes.items():
+        values = matrix[:, column].tolist()
+        matrix[:, column] = [codes.get(value, np.nan) for value in values]
+        odd.new_categories += sum(value == value and value not in codes for value in values)
+    return matrix
 
 
 def _refuse_odd_value(rows: Sequence[Sequence[Any]], model: ServedModel) -> None:

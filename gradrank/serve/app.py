@@ -37,7 +37,7 @@ MODEL_HEADER = "x-gradrank-model"
 _OPEN_ROUTES = ("/healthz", "/readyz")
 _ROUTES = ("/v1/rank", "/v1/click", "/v1/models", "/healthz", "/readyz", "/metrics", "/openapi.json")
 # Bodies above this are read and scored on another thread, so that health checks are answered meanwhile.
-_LARGE_BODY = 1 << 18
+_LARGE_BODY = 1 << 20
 _THREADS = 2
 
 

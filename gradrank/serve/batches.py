@@ -33,7 +33,7 @@ def parse_npy_request(body: bytes, pairs: Mapping[str, str], most_documents: int
     [[1.0, 2.0]]
     """
     matrix = _npy_matrix(body, most_documents)
-    return checked_request(Documents(len(matrix), matrix=matrix), query_fields(pairs))
+    return checked_request(Documents(len(matrix), matrix=matrix, coded=True), query_fields(pairs))
 
 
 def _npy_matrix(body: bytes, most_documents: int) -> NDArray[Any]:
@@ -100,7 +100,9 @@ def parse_arrow_request(body: bytes, pairs: Mapping[str, str], most_documents: i
     matrix = np.empty((table.num_rows, len(names)), dtype=_dtype(table, pyarrow))
     for place, name in enumerate(names):
         matrix[:, place] = table.column(name).to_numpy()
-    return checked_request(Documents(table.num_rows, matrix=_finite(matrix), names=names), query_fields(pairs), ids)
+    return checked_request(
+        Documents(table.num_rows, matrix=_finite(matrix), names=names, coded=True), query_fields(pairs), ids
+    )
 
 
 def _dtype(table: Any, pyarrow: Any) -> type[np.floating[Any]]:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.serve.json_numbers import plain_documents
 from gradrank.serve.request_error import RequestError, shown
 
 JSON, NPY, ARROW = "application/json", "application/x-npy", "application/vnd.apache.arrow.stream"
@@ -44,6 +45,8 @@ class Documents:
     by_name: Sequence[Mapping[str, Any]] | None = None
     rows: Sequence[Sequence[Any]] | None = None
     """Lists that hold something else than numbers, such as names of categories."""
+    coded: bool = False
+    """Whether categorical features are given as the model's codes, as batches have them, and not as their values."""
 
 
 # ---------------------------------------------------------------------- JSON
@@ -54,13 +57,17 @@ def parse_json_request(body: bytes, most_documents: int) -> RankRequest:
     >>> request.documents.matrix.tolist(), request.qid, request.k
     ([[1.0, 2.5], [nan, 3.0]], '7', 1)
     """
-    value = parse_json(body)
+    plain = plain_documents(body, most_documents)
+    value = parse_json(body if plain is None else plain.rest)
     if not isinstance(value, dict):
         raise RequestError(f"the request is {_kind(value)}, expected an object with 'documents'")
     unknown = [name for name in value if name not in _FIELDS]
     if unknown:
         raise RequestError(f"the request has a field {shown(unknown[0])}, expected only {', '.join(_FIELDS)}")
-    documents = _documents(value.get("documents"), most_documents)
+    if plain is None:
+        documents = _documents(value.get("documents"), most_documents)
+    else:
+        documents = Documents(len(plain.matrix), matrix=plain.matrix, names=plain.names)
     return checked_request(documents, value)
 
 
