@@ -203,6 +203,8 @@ def _number(text: Any, at: Any) -> Any:
         at += 1
     if at == begin or (text[begin] == 48 and at > begin + 1):
         return 0.0, -1
+    # Python reads -0 as a whole number, which has no sign.
+    negative &= mantissa != 0 or text[at] == 46 or text[at] == 101 or text[at] == 69
     scale = np.int64(0)
     if text[at] == 46:
         at += 1

@@ -58,7 +58,10 @@ def parse_json_request(body: bytes, most_documents: int) -> RankRequest:
     ([[1.0, 2.5], [nan, 3.0]], '7', 1)
     """
     plain = plain_documents(body, most_documents)
-    value = parse_json(body if plain is None else plain.rest)
+    try:
+        value = parse_json(body if plain is None else plain.rest)
+    except RequestError:
+        plain, value = None, parse_json(body)  # says where in the body itself it is wrong
     if not isinstance(value, dict):
         raise RequestError(f"the request is {_kind(value)}, expected an object with 'documents'")
     unknown = [name for name in value if name not in _FIELDS]

@@ -72,17 +72,25 @@ def run_server(
             timeout_keep_alive=75,
             forwarded_allow_ips="127.0.0.1",
         )
-        say(f"{', '.join(model.label for model in service.table)}: {address_of(host, listener)}")
-        with _signals_taken():
-            uvicorn.Server(config).run(sockets=[listener])
+        server = uvicorn.Server(config)
+        with _stopped_by_signals(server):
+            say(f"{', '.join(model.label for model in service.table)}: {address_of(host, listener)}")
+            server.run(sockets=[listener])
         say("stopped")
 
 
 @contextmanager
-def _signals_taken() -> Iterator[None]:
-    """Uvicorn sends itself the signal again that has ended it; having stopped as asked is no failure."""
+def _stopped_by_signals(server: Any) -> Iterator[None]:
+    """Signals stop the server, also before it has begun and when it sends itself the one again that has ended it.
+
+    Having stopped as asked is no failure, so that the process ends with 0.
+    """
+
+    def stop(*_: Any) -> None:
+        server.should_exit = True
+
     taken = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
-    before = {number: signal.signal(number, lambda *_: None) for number in taken}
+    before = {number: signal.signal(number, stop) for number in taken}
     try:
         yield
     finally:
