@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from gradrank.cli.commands import (
     adapt,
     auto,
+    check,
     clicks,
     combine,
     constructions,
@@ -27,6 +28,7 @@ from gradrank.cli.commands import (
     make_data,
     measures,
     optimality,
+    profile,
     report,
     score,
     serve,
@@ -81,6 +83,8 @@ app.command("optimality")(optimality.optimality)
 app.command("importance")(importance.importance)
 app.command("diagnose")(diagnose.diagnose)
 app.command("info")(info.info)
+app.command("profile")(profile.profile)
+app.command("check")(check.check)
 app.command("convert")(convert.convert)
 app.command("split")(split.split)
 app.command("clicks")(clicks.clicks)
