@@ -2,7 +2,7 @@
 
 The population stability index of a feature is Σ_b (live_b − train_b) · ln(live_b / train_b) over its bins, with shares
 of the documents that have a value (half a document is added to each bin, so that an empty one is no infinity). By habit
-0.1 is a small change and 0.25 a large one (Siddiqi, Credit Risk Scorecards, 2006). Few documents differ by chance alone:
+0.1 is a small change, 0.25 a large one (Siddiqi, Credit Risk Scorecards, 2006). Few documents differ by chance alone:
 if nothing has changed, PSI / (1/n + 1/m) follows about χ² with bins − 1 degrees of freedom (Yurdakul, 2018), and only
 what is beyond its 99.9 % point counts. Documents of a query are alike, so that chance can do a little more than that.
 """

@@ -67,7 +67,7 @@ def summary(drift: Drift) -> str:
     labels = {change.name for change in drift.labels}
     names = [f"label {change.name!r}" if change.name in labels else change.name for change in faults]
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
-    return f"{'1 has' if len(faults) == 1 else f'{len(faults):,} have'} changed beyond a threshold in {over}: {shown}."
+    return f"Changed beyond a threshold in {over}: {shown}."
 
 
 def write_drift(path: str | Path, drift: Drift, *, title: str = "Drift") -> None:
@@ -109,7 +109,7 @@ def write_drift(path: str | Path, drift: Drift, *, title: str = "Drift") -> None
 def _figure(drift: Drift) -> Figure:
     shown = [change for change in drift.features if change.psi == change.psi][:_DRAWN][::-1]
     figure, (axis,) = new_figure(width=8.0, height=max(1.6, 0.27 * len(shown) + 0.8))
-    colors = ["#c75b00" if change.faults and change.used else "#8aa5bd" for change in shown]
+    colors = ["#c75b00" if "spread" in change.faults and change.used else "#8aa5bd" for change in shown]
     places = range(len(shown))
     axis.barh(places, [change.psi for change in shown], color=colors, height=0.7)
     axis.vlines(

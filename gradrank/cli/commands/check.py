@@ -28,8 +28,8 @@ def check(
         typer.Option("--profile", metavar="FILE", help="Profile of the training data; the model's own unless given."),
     ] = None,
     psi: Annotated[float, typer.Option("--psi", help="Most PSI of a feature.")] = 0.2,
-    missing: Annotated[
-        float, typer.Option("--missing", help="Most difference of the shares of missing values.")
+    missing_change: Annotated[
+        float, typer.Option("--missing-change", help="Most difference of the shares of missing values.")
     ] = 0.05,
     new_values: Annotated[float, typer.Option("--new-values", help="Most share of values unknown to training.")] = 0.01,
     label_psi: Annotated[float, typer.Option("--label-psi", help="Most PSI of the labels.")] = 0.2,
@@ -52,7 +52,7 @@ def check(
     from gradrank.models.registry import load_ranker
     from gradrank.report.drift import drift_table, summary, write_drift
 
-    limits = Thresholds(psi, missing, new_values, label_psi)
+    limits = Thresholds(psi, missing_change, new_values, label_psi)
     ranker = load_ranker(model)
     trained = _training_profile(model, ranker, profile)
     loaded = load_data(data, notes, reading, label)
