@@ -3,9 +3,10 @@
     python benchmarks/serve.py [--seconds 5] [--rounds 3] [--documents 100] [--features 136] [--trees 500] [--leaves 31]
     python benchmarks/serve.py --small
 
-Both servers are this package's, in a process of their own; the second one scores with ``lightgbm.Booster.predict`` instead
-of gradrank's trees (with one thread and with its default; the faster of the two counts). A client process keeps some
-requests in flight on open connections and takes the time of each. Bodies are JSON objects, JSON lists and NumPy arrays.
+Both servers are this package's, in a process of their own; the second one scores with ``lightgbm.Booster.predict``
+instead of gradrank's trees (with one thread and with its default; the faster of the two counts). A client process keeps
+some requests in flight on open connections and takes the time of each. Bodies are JSON objects, JSON lists and NumPy
+arrays.
 """
 
 from __future__ import annotations
@@ -145,9 +146,14 @@ def measured(server: Server, requests: list[bytes], in_flight: int, seconds: flo
 def compare(path: Path, options: argparse.Namespace) -> None:
     names = lightgbm.Booster(model_file=path).feature_name()
     batches = [random_documents(options.documents, options.features, seed) for seed in range(20)]
-    print(f"{options.documents} documents x {options.features} features, {options.trees} trees x {options.leaves} leaves, "
-          f"{options.in_flight} requests in flight")  # fmt: skip
-    print(f"{'body':>14} {'LightGBM req/s':>15} {'p99 ms':>8} {'gradrank req/s':>15} {'p99 ms':>8} {'ratio':>7} {'p99 ratio':>10}")
+    print(
+        f"{options.documents} documents x {options.features} features, {options.trees} trees x {options.leaves} leaves, "
+        f"{options.in_flight} requests in flight"
+    )
+    print(
+        f"{'body':>14} {'LightGBM req/s':>15} {'p99 ms':>8} {'gradrank req/s':>15} {'p99 ms':>8} {'ratio':>7} "
+        f"{'p99 ratio':>10}"
+    )
     with Server(path, None) as ours, Server(path, "1") as single, Server(path, "default") as default:
         for form in FORMS:
             requests = [request_bytes(X, form, names) for X in batches]
