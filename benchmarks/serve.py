@@ -147,7 +147,7 @@ def compare(path: Path, options: argparse.Namespace) -> None:
     names = lightgbm.Booster(model_file=path).feature_name()
     batches = [random_documents(options.documents, options.features, seed) for seed in range(20)]
     print(
-        f"{options.documents} documents x {options.features} features, {options.trees} trees x {options.leaves} leaves, "
+        f"{options.documents} documents x {options.features} features, {options.trees} x {options.leaves} leaves, "
         f"{options.in_flight} requests in flight"
     )
     print(
