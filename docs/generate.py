@@ -35,6 +35,7 @@ ROOMS = {
     "labeling": "Labeling",
     "experiments": "Experiments",
     "report": "Report",
+    "serve": "Serving",
     "errors": "Errors",
     "runtime": "Kernels, threads, files",
 }

@@ -14,6 +14,9 @@ from gradrank.version import __version__ as __version__
 _MODULES: dict[str, tuple[str, ...]] = {
     "gradrank.combine": ("combine_rankers", "optimal_combination", "refit_weights", "search_weights"),
     "gradrank.data.artificial": ("make_data", "make_splits"),
+    "gradrank.data.clicks.traffic": ("read_traffic",),
+    "gradrank.data.drift": ("find_drift",),
+    "gradrank.data.feature_profile": ("load_profile", "profile_features"),
     "gradrank.data.formats.columns": ("read_column", "write_column"),
     "gradrank.data.frames": ("from_frame", "to_frame"),
     "gradrank.data.formats.registry": ("read_data", "write_data"),
@@ -23,6 +26,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "gradrank.errors": ("GradrankError", "GradrankWarning"),
     "gradrank.evaluation": ("Comparison", "Evaluation", "compare", "evaluate"),
     "gradrank.evaluation.importance": ("permutation_importance",),
+    "gradrank.evaluation.interleaving": ("analyze_interleaving", "team_draft"),
     "gradrank.experiments.constructions": ("study_constructions",),
     "gradrank.learners": (
         "AdaRank",
@@ -93,6 +97,10 @@ if TYPE_CHECKING:
     from gradrank.combine import search_weights as search_weights
     from gradrank.data.artificial import make_data as make_data
     from gradrank.data.artificial import make_splits as make_splits
+    from gradrank.data.clicks.traffic import read_traffic as read_traffic
+    from gradrank.data.drift import find_drift as find_drift
+    from gradrank.data.feature_profile import load_profile as load_profile
+    from gradrank.data.feature_profile import profile_features as profile_features
     from gradrank.data.formats.columns import read_column as read_column
     from gradrank.data.formats.columns import write_column as write_column
     from gradrank.data.formats.registry import read_data as read_data
@@ -113,6 +121,8 @@ if TYPE_CHECKING:
     from gradrank.evaluation import compare as compare
     from gradrank.evaluation import evaluate as evaluate
     from gradrank.evaluation.importance import permutation_importance as permutation_importance
+    from gradrank.evaluation.interleaving import analyze_interleaving as analyze_interleaving
+    from gradrank.evaluation.interleaving import team_draft as team_draft
     from gradrank.experiments.constructions import study_constructions as study_constructions
     from gradrank.learners import MART as MART
     from gradrank.learners import AdaRank as AdaRank

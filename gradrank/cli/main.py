@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from gradrank.cli.commands import (
     adapt,
     auto,
+    check,
     clicks,
     combine,
     constructions,
@@ -29,8 +30,10 @@ from gradrank.cli.commands import (
     make_data,
     measures,
     optimality,
+    profile,
     report,
     score,
+    serve,
     split,
     sweep,
     train,
@@ -69,6 +72,7 @@ app = typer.Typer(
 app.command("train")(train.train)
 app.command("sweep")(sweep.sweep)
 app.command("score")(score.score)
+app.command("serve")(serve.serve)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(evaluate.compare)
 app.command("combine")(combine.combine)
@@ -81,6 +85,8 @@ app.command("optimality")(optimality.optimality)
 app.command("importance")(importance.importance)
 app.command("diagnose")(diagnose.diagnose)
 app.command("info")(info.info)
+app.command("profile")(profile.profile)
+app.command("check")(check.check)
 app.command("convert")(convert.convert)
 app.command("export")(export.export)
 app.command("import")(import_.import_)

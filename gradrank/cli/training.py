@@ -234,14 +234,10 @@ class Run:
         unit = self.learner.unit
         return f"1 {unit}" if count == 1 else f"{count:,} {unit}s"
 
-    def values(self, data: RankingData) -> dict[str, float]:
-        """The learner's measures on a data set."""
-        from gradrank.measures import mean_value, measure_values
-
-        n_jobs = self.learner.n_jobs
-        scores = self.learner.ranker_.predict(data, n_jobs=n_jobs)
-        found = measure_values(_measures(self.learner), scores, data, n_jobs=n_jobs)
-        return {str(measure): mean_value(values) for measure, values in found.items()}
+    @property
+    def measures(self) -> list[Any]:
+        """What the model is judged by."""
+        return _measures(self.learner)
 
     # ------------------------------------------------------------------ what is said of it
     def command(

@@ -78,6 +78,14 @@ def write_page(path: str | Path, title: str, sections: Sequence[Section], notes:
     >>> "A &lt; B" in path.read_text(encoding="utf-8")
     True
     """
+    page = render_page(title, sections, notes)
+    with replacing(path) as temporary:
+        # File names may hold bytes that are not UTF-8, which Python keeps as lone surrogates.
+        temporary.write_bytes(page.encode("utf-8", "replace"))
+
+
+def render_page(title: str, sections: Sequence[Section], notes: Sequence[str] = ()) -> str:
+    """The text of such a page."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
@@ -100,10 +108,7 @@ def write_page(path: str | Path, title: str, sections: Sequence[Section], notes:
         for section in sections
     ]
     style = (files("gradrank.report") / "templates" / "style.css").read_text(encoding="utf-8")
-    page = environment.get_template("figures.html").render(title=title, sections=shown, notes=notes, style=style)
-    with replacing(path) as temporary:
-        # File names may hold bytes that are not UTF-8, which Python keeps as lone surrogates.
-        temporary.write_bytes(page.encode("utf-8", "replace"))
+    return environment.get_template("figures.html").render(title=title, sections=shown, notes=notes, style=style)
 
 
 def write_folder(folder: str | Path, sections: Sequence[Section], suffix: str = ".svg") -> list[Path]:

@@ -168,7 +168,11 @@ def model_facts(model: Ranker) -> list[tuple[str, str]]:
 
 def fact_groups(model: Ranker) -> list[tuple[str, list[tuple[str, str]]]]:
     """Facts of the training that come in groups, such as parameters and versions."""
-    groups = ((name, _plain_items(value)) for name, value in items(model.training) if name != "curves")
+    groups = (
+        (name, _plain_items(value))
+        for name, value in items(model.training)
+        if name not in ("curves", "profile", "sets")
+    )
     return [(name, facts) for name, facts in groups if facts]
 
 

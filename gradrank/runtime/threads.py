@@ -82,11 +82,11 @@ def for_query_blocks(work: Callable[[int, int], None], indptr: NDArray[np.int64]
     blocks = 1
     if n_threads > 1:
         blocks = max(1, min(n_threads * _BLOCKS_PER_THREAD, n_docs // _MIN_DOCUMENTS_PER_BLOCK))
-    spans = query_blocks(indptr, blocks)
-    if len(spans) <= 1:
-        for first, end in spans:
-            work(first, end)
+    if blocks == 1:
+        if len(indptr) > 1:
+            work(0, len(indptr) - 1)
         return
+    spans = query_blocks(indptr, blocks)
     futures = [_pool(n_threads, os.getpid()).submit(work, first, end) for first, end in spans]
     for future in futures:
         future.result()

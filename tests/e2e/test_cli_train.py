@@ -467,7 +467,7 @@ def test_info_of_a_model(model) -> None:
     assert facts["trees"] == len(ranker.trees)
     assert facts["features"] == 6
     assert facts["training"]["learner"] == "LambdaMART"
-    assert facts["training"]["data"] == {"queries": 60, "documents": 720, "features": 6}
+    assert facts["training"]["data"] == {"queries": 60, "documents": 720, "features": 6, "dtype": "float32"}
     shown = run("info", model).stdout
     curve = ranker.training["curves"]["valid"]["NDCG@10"]
     best = f"{curve[0]:.4f} at step 1, best {max(curve):.4f} at step {len(ranker.trees)}, last {curve[-1]:.4f}"

@@ -14,6 +14,7 @@ import typer
 from gradrank.cli import options
 from gradrank.cli.common import Notes, load_data, print_table, print_text, with_features
 from gradrank.cli.interruption import EXIT_INTERRUPTED, Interruption
+from gradrank.cli.provenance import remember_data
 from gradrank.cli.reading import Reading, reads_data
 from gradrank.cli.training import check_output
 from gradrank.errors import DataError
@@ -104,6 +105,7 @@ def auto(
             listener=announce,
         )
     result.ranker.remember(command=shlex.join(["gradrank", *sys.argv[1:]]))
+    remember_data(result.ranker, sets, files, list(wanted.parts), n_jobs=n_jobs)
     result.ranker.save(output)
     if result.interrupted:
         notes.say(f"interrupted: {output} combines what was trained until then")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, load_data, print_table, print_text
+from gradrank.cli.common import Notes, check_writable, load_data, print_table, print_text
 from gradrank.cli.reading import Reading, reads_data
+from gradrank.errors import DataError
 
 if TYPE_CHECKING:
     from gradrank.data.profile import LabelProfile, Profile
@@ -19,6 +21,15 @@ if TYPE_CHECKING:
 _LONGEST_LIST = 20
 
 
+class InfoFormat(StrEnum):
+    """How what is known of a file goes to standard output."""
+
+    table = "table"
+    json = "json"
+    md = "md"
+    html = "html"
+
+
 @reads_data
 def info(
     data: Annotated[Path, typer.Argument(metavar="FILE", help="Data or model file, known by its suffix or content.")],
@@ -26,21 +37,28 @@ def info(
     *,
     reading: Reading,
     show_as: Annotated[
-        options.TableOrJson, typer.Option("--format", help="Form of the output.")
-    ] = options.TableOrJson.table,
+        InfoFormat, typer.Option("--format", help="Form of the output; md and html are the card of a model.")
+    ] = InfoFormat.table,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="File for the card; standard output if none.")
+    ] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Describe data (size, labels, what is likely to go wrong with it) or a model (what it is, how it was trained)."""
     notes = Notes(quiet)
+    if output is not None:
+        check_writable(output)
     if reading.format is None and _is_model(data):
-        _model_info(data, show_as)
+        _model_info(data, show_as, output)
         return
+    if show_as in (InfoFormat.md, InfoFormat.html) or output is not None:
+        raise DataError("is data: --output and the formats md and html are for cards of models", path=data)
     loaded = load_data(data, notes, reading, label)
     from gradrank.data.profile import profile
 
     with notes.working("looking at the data"):
         found = profile(loaded)
-    if show_as is options.TableOrJson.json:
+    if show_as is InfoFormat.json:
         from gradrank.evaluation.tables import to_json
 
         print_text(to_json({"file": str(data), **found.to_dict()}))
@@ -120,16 +138,16 @@ def _is_model(path: Path) -> bool:
     return any(form.recognized(head) for form in IMPORTS.values())
 
 
-def _model_info(path: Path, show_as: options.TableOrJson) -> None:
+def _model_info(path: Path, show_as: InfoFormat, output: Path | None) -> None:
     from gradrank.models.registry import load_ranker
 
     ranker = load_ranker(path)
-    facts = _model_facts(path, ranker)
-    if show_as is options.TableOrJson.json:
-        from gradrank.evaluation.tables import to_json
-
-        print_text(to_json({**facts, "training": ranker.training}))
+    if show_as is not InfoFormat.table:
+        _write_card(path, ranker, show_as, output)
         return
+    if output is not None:
+        raise DataError("--output is for cards: give --format md, html or json as well")
+    facts = _model_facts(path, ranker)
     training = ranker.training
     rows = [(key.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
             for key, value in facts.items() if key not in ("file", "features_used")]  # fmt: skip
@@ -150,7 +168,8 @@ def _model_info(path: Path, show_as: options.TableOrJson) -> None:
         if counts
     ]
     rows += [("note", note) for note in training.get("notes", ())]
-    rows += [(f"training {key}", f"{count:,}") for key, count in training.get("data", {}).items()]
+    rows += [(f"training {key}", f"{count:,}" if isinstance(count, int) else str(count))
+             for key, count in training.get("data", {}).items()]  # fmt: skip
     rows += [("training seconds", f"{training['seconds']:g}")] if "seconds" in training else []
     rows += [(f"version of {key}", str(number)) for key, number in training.get("versions", {}).items()]
     print_table(_facts(str(path), rows), options.OutputFormat.table)
@@ -160,6 +179,23 @@ def _model_info(path: Path, show_as: options.TableOrJson) -> None:
     if training.get("command"):
         # Not in the table, which would fold it: it is there to be copied.
         print_text(f"command\n{training['command']}\n")
+
+
+def _write_card(path: Path, ranker: Ranker, show_as: InfoFormat, output: Path | None) -> None:
+    from gradrank.evaluation.tables import to_json
+    from gradrank.report.model_card import ModelCard
+    from gradrank.runtime.files import replacing
+
+    card = ModelCard(ranker, path)
+    if show_as is InfoFormat.json:
+        text = to_json(card.to_dict())
+    else:
+        text = card.to_markdown() if show_as is InfoFormat.md else card.to_html()
+    if output is None:
+        print_text(text)
+        return
+    with replacing(output) as temporary:
+        temporary.write_bytes(text.encode("utf-8", "replace"))
 
 
 def _model_facts(path: Path, ranker: Ranker) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from gradrank.cli.common import Notes, check_writable, print_table, print_text, 
 from gradrank.cli.improving import Asked, MemberFit, run_improvement
 from gradrank.cli.interruption import EXIT_INTERRUPTED, Interruption
 from gradrank.cli.parameters import parsed, takes_parameters
+from gradrank.cli.provenance import remember_data
 from gradrank.cli.reading import Reading, reads_data
 from gradrank.cli.training import check_algorithm, check_output, load_sets, make_learner
 from gradrank.errors import DataError
@@ -224,6 +225,7 @@ def sweep(
         notes.say(f"interrupted: finished models are in {folder}; the same command goes on from there")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     found.ranker.remember(command=command, choice=found.choice.to_dict())
+    remember_data(found.ranker, sets, files, list(learner._measure().parts), n_jobs=learner.n_jobs)
     found.ranker.save(output)
     if plot is not None:
         from gradrank.report.tradeoff import write_tradeoff

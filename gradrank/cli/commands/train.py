@@ -13,6 +13,7 @@ from gradrank.cli import options
 from gradrank.cli.common import Notes, read_config
 from gradrank.cli.interruption import EXIT_INTERRUPTED
 from gradrank.cli.parameters import parsed, takes_parameters
+from gradrank.cli.provenance import remember_data
 from gradrank.cli.reading import Reading, reads_data
 from gradrank.cli.training import (
     Run,
@@ -133,7 +134,9 @@ def train(
     elif state is not None:
         state.unlink(missing_ok=True)
     with notes.working("evaluating"):
-        values = {key: run.values(data) for key, data in sets.items()}
+        values = remember_data(learner.ranker_, sets, files, run.measures, n_jobs=learner.n_jobs)
+    # Saved a second time: a model that is there counts more than what is known of it.
+    learner.ranker_.save(output)
     run.summarize(values, seconds, command, show_as)
     if run.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)

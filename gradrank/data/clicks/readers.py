@@ -4,7 +4,8 @@ Three formats are read, plain or compressed:
 
 ``jsonl``
     one session per line: ``{"qid": "7", "shown": ["a", "b"], "clicks": ["b"]}``, documents in the order
-    in which they were shown and clicks in the order in which they happened; other keys are ignored;
+    in which they were shown and clicks in the order in which they happened; other keys are ignored. Also the log that
+    ``gradrank serve`` writes, whose lists and clicks are lines of their own (:mod:`~gradrank.data.clicks.traffic`);
 ``csv`` and ``tsv``
     one shown document per row, with a header naming at least the columns ``session``, ``qid``, ``docid``,
     ``position`` (from 1) and ``click`` (0, 1, or the number of the click within the session), optionally
@@ -32,10 +33,12 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.clicks.traffic import is_traffic, read_traffic
 from gradrank.data.formats.compressed import read_bytes
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
 from gradrank.runtime.kernels import njit
+from gradrank.runtime.warn import warn
 
 FORMATS = ("jsonl", "csv", "tsv", "pyclick")
 
@@ -130,7 +133,7 @@ def read_click_log(path: str | Path, format: str | None = None) -> ClickLog:
     if format not in FORMATS:
         raise DataError(f"format {format!r} does not exist, expected one of {', '.join(FORMATS)}", path=path)
     if format == "jsonl":
-        log = _read_jsonl(buffer, path)
+        log = _read_traffic(path) if is_traffic(bytes(buffer[:4096])) else _read_jsonl(buffer, path)
     elif format == "pyclick":
         log = _read_pyclick(buffer, path)
     else:
@@ -369,6 +372,14 @@ def _identifier(value: Any, key: str, path: str | Path, line: int) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     raise DataError(f"{key!r} holds {value!r}, expected an id (a string or a whole number)", path=path, line=line)
+
+
+def _read_traffic(path: str | Path) -> ClickLog:
+    traffic = read_traffic(path)
+    if traffic.clicks_without_list:
+        count = traffic.clicks_without_list
+        warn(f"{path}: {count:,} {'click is' if count == 1 else 'clicks are'} on lists that are not in the log")
+    return click_log(traffic.sessions())
 
 
 # ---------------------------------------------------------------------- pyclick

@@ -94,7 +94,7 @@ def _high_half(value: float) -> float:
 
 
 @njit(cache=True, nogil=True, plain=True, inner=True)
-def _double(mantissa: int, scale: int, cut: bool) -> tuple[float, bool]:
+def nearest_double(mantissa: int, scale: int, cut: bool) -> tuple[float, bool]:
     """The double nearest to ``mantissa`` times ten to ``scale``, and whether that is certain.
 
     ``cut`` tells that digits behind the mantissa were dropped.
@@ -168,7 +168,7 @@ def _unusual_number(
         value *= POWERS_OF_TEN[scale]
     if cut or mantissa > _EXACT_MANTISSA or scale < -_EXACT_POWER or scale > _EXACT_POWER:
         if exact:
-            value, certain = _double(mantissa, scale, cut)
+            value, certain = nearest_double(mantissa, scale, cut)
         else:
             certain = np.float32(value * (1.0 - _ERROR_BOUND)) == np.float32(value * (1.0 + _ERROR_BOUND))
         if not certain:

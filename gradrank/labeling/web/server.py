@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-import socket
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -12,6 +10,7 @@ from gradrank.labeling.project.access import Access
 from gradrank.labeling.project.backup import backup, in_use
 from gradrank.labeling.project.store import Store
 from gradrank.labeling.web.app import create_app
+from gradrank.runtime.listening import address_of, is_loopback, listening
 
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
@@ -43,13 +42,11 @@ def serve(
         raise MissingExtraError("uvicorn", "labeling") from None
     if public_url and urlsplit(public_url).scheme not in ("http", "https"):
         raise DataError(f"public URL is {public_url!r}, expected one that begins with http:// or https://")
-    with in_use(store.path), _listening(host, port) as listener:
+    with in_use(store.path), listening(host, port) as listener:
         store.check()
         backup(store)
         local = is_loopback(host)
-        number = listener.getsockname()[1]
-        address = f"http://{f'[{host}]' if ':' in host else host}:{number}"
-        base = public_url.rstrip("/") or address
+        base = public_url.rstrip("/") or address_of(host, listener)
         hosts: tuple[str, ...] = ()
         if public_url:
             hosts = (urlsplit(public_url).hostname or "", *_LOOPBACK_NAMES, host)
@@ -76,32 +73,3 @@ def serve(
             forwarded_allow_ips="127.0.0.1",
         )
         uvicorn.Server(config).run(sockets=[listener])
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a host.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
-    (True, True, False)
-    """
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.socket(family, socket.SOCK_STREAM)
-    except OSError as error:
-        raise DataError(f"host is {host!r}, which is no address of a machine: {error.strerror}") from None
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        # Now, not when the server starts: a request that comes early waits instead of failing.
-        listener.listen(1024)
-    except OSError as error:
-        listener.close()
-        raise DataError(f"cannot listen on {host}, port {port}: {error.strerror}") from None
-    return listener

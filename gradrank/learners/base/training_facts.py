@@ -37,7 +37,12 @@ def training_facts(
         "interrupted": record.interrupted,
         "curves": record.curves,
         "seconds": round(record.seconds, 3),
-        "data": {"queries": train.n_queries, "documents": train.n_docs, "features": train.n_features},
+        "data": {
+            "queries": train.n_queries,
+            "documents": train.n_docs,
+            "features": train.n_features,
+            "dtype": str(train.X.dtype),
+        },
         "versions": {
             "gradrank": __version__,
             "python": platform.python_version(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import lightgbm
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from gradrank.errors import ModelError
 from gradrank.models.exchange.xgboost_model import largest_below
 from gradrank.models.trees.ensemble import TreeEnsemble, assign_leaves, read_booster_tree
+from gradrank.models.trees.side_by_side import SideBySideWalker
 from gradrank.models.trees.tree import CATEGORICAL, DEFAULT_LEFT, MISSING_NAN, MISSING_NONE, MISSING_ZERO, ZERO, Tree
 
 
@@ -127,6 +129,48 @@ def test_fast_scores_equal_plain_walks_bit_for_bit(random_state, max_leaves, cat
     assert np.array_equal(assign_leaves(model.trees[0], X), model.predict_leaf(X)[:, 0])
     few = X[:5].astype(np.float64).tolist()
     assert walked[:5].tolist() == [score_by_definition(model, x) for x in few]
+
+
+@pytest.mark.checked
+@settings(max_examples=100, deadline=None)
+@given(
+    random_state=st.integers(0, 2**32 - 1),
+    max_leaves=st.sampled_from([1, 2, 9, 70]),
+    chain=st.sampled_from([0.0, 0.9]),
+    n_trees=st.integers(0, 20),
+    n_docs=st.integers(0, 40),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_trees_side_by_side_score_as_by_definition(random_state, max_leaves, chain, n_trees, n_docs, dtype):
+    rng = np.random.default_rng(random_state)
+    trees = [random_tree(rng, int(rng.integers(1, max_leaves + 1)), 3, 0.0, chain) for _ in range(n_trees)]
+    simple = [replace(tree, decision=tree.decision & ~np.uint8(MISSING_ZERO)) for tree in trees]
+    model = TreeEnsemble(simple, ["a", "b", "c"], base_score=1.5)
+    X = random_matrix(rng, n_docs, 3, 0.3, dtype)
+    walker = SideBySideWalker.of(model.arrays, 1.5, 3)
+    assert walker is not None
+    assert walker.score(X).tolist() == [score_by_definition(model, row.tolist()) for row in X.astype(np.float64)]
+
+
+def test_trees_that_need_more_than_a_comparison_are_not_walked_side_by_side():
+    rng = np.random.default_rng(3)
+    categories = random_model(rng, max_leaves=9, categorical=1.0, chain=0.0)
+    assert SideBySideWalker.of(categories.arrays, 0.0, categories.n_features) is None
+    assert np.array_equal(categories.predict(np.ones((1, categories.n_features))),
+                          categories.score_by_walking(np.ones((1, categories.n_features))))  # fmt: skip
+
+
+def test_many_documents_and_large_trees_score_alike_on_any_number_of_threads():
+    rng = np.random.default_rng(4)
+    trees = [replace(tree, decision=tree.decision & ~np.uint8(MISSING_ZERO))
+             for tree in (random_tree(rng, 300, 3, 0.0, 0.0) for _ in range(40))]  # fmt: skip
+    model = TreeEnsemble(trees, ["a", "b", "c"])
+    X = np.asfortranarray(random_matrix(rng, 5000, 3, 0.2, np.float32))
+    wanted = model.score_by_walking(X)
+    assert len(np.unique(wanted)) > 100
+    for n_jobs in (1, 3):
+        assert np.array_equal(SideBySideWalker.of(model.arrays, 0.0, 3).score(X, n_jobs), wanted)
+        assert np.array_equal(model.predict(X, n_jobs=n_jobs), wanted)
 
 
 @pytest.mark.checked

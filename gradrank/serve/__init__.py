@@ -1,0 +1,1 @@
+"""Rankers behind HTTP: several models at once, A/B shares, interleaving, metrics, limits."""

@@ -1,0 +1,147 @@
+"""Running a service until it is told to stop: socket, signals, reloading."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from gradrank.errors import MissingExtraError
+from gradrank.runtime.listening import address_of, is_loopback, listening
+from gradrank.serve.api_keys import ApiKeys
+from gradrank.serve.app import App
+from gradrank.serve.line_log import LineLog
+from gradrank.serve.service import Service
+
+_GRACE_SECONDS = 30
+
+
+def run_server(
+    service: Service,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    keys: ApiKeys | None = None,
+    access_log: LineLog | None = None,
+    watch_seconds: float = 2.0,
+    say: Callable[[str], None] = lambda text: None,
+) -> None:
+    """Serve until SIGINT or SIGTERM; requests that have begun are answered first.
+
+    Parameters
+    ----------
+    service
+        What answers the requests.
+    host, port
+        Where to listen; port 0 takes any that is free.
+    keys
+        Who may ask.
+    access_log
+        Where one line per request goes.
+    watch_seconds
+        How often model files are looked at; 0 = only when SIGHUP comes.
+    say
+        Called with where the service is, with warnings, and with what became of reloads.
+    """
+    try:
+        import uvicorn
+    except ImportError:
+        raise MissingExtraError("uvicorn", "serve") from None
+    keys = keys or ApiKeys(())
+    with listening(host, port) as listener:
+        if not is_loopback(host):
+            open_to_all = "" if len(keys) else " and without a key (--api-keys)"
+            say(
+                f"WARNING: {host} can be reached by other machines{open_to_all}, and what is sent is not encrypted; "
+                "put a proxy with TLS before it"
+            )
+        app = App(
+            service, keys=keys, access_log=access_log, on_start=lambda started: _reloading(started, watch_seconds, say)
+        )
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+            timeout_keep_alive=75,
+            forwarded_allow_ips="127.0.0.1",
+        )
+        server = uvicorn.Server(config)
+        with _stopped_by_signals(server):
+            say(f"{', '.join(model.label for model in service.table)}: {address_of(host, listener)}")
+            server.run(sockets=[listener])
+        say("stopped")
+
+
+@contextmanager
+def _stopped_by_signals(server: Any) -> Iterator[None]:
+    """Signals stop the server, also before it has begun and when it sends itself the one again that has ended it.
+
+    Having stopped as asked is no failure, so that the process ends with 0.
+    """
+
+    def stop(*_: Any) -> None:
+        server.should_exit = True
+
+    taken = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    before = {number: signal.signal(number, stop) for number in taken}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+async def _reloading(app: App, watch_seconds: float, say: Callable[[str], None]) -> None:
+    """Load changed files: when SIGHUP comes, and every few seconds."""
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    if hasattr(signal, "SIGHUP"):
+        with suppress(ValueError, RuntimeError, NotImplementedError):  # not the main thread
+            loop.add_signal_handler(signal.SIGHUP, asked.set)
+    while True:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(watch_seconds or None):
+                await asked.wait()
+        everything = asked.is_set()
+        asked.clear()
+        await loop.run_in_executor(None, lambda: reload_models(app.service, say, everything))  # noqa: B023
+
+
+def reload_models(service: Service, say: Callable[[str], None], all_files: bool = False) -> None:
+    """Load model files that have changed; tells log and metrics what became of each."""
+
+    def told(label: str, why: str | None) -> None:
+        service.metrics.reloads.labels(label, "loaded" if why is None else "failed").inc()
+        say(f"{label} was loaded anew" if why is None else f"{label} stays as it was: {why}")
+
+    service.table.reload(told, all_files=all_files)
+    service.metrics.show_models(service.table, service.table.stale)
+
+
+def standard_error_log() -> LineLog:
+    """The access log on standard error."""
+    return _StreamLog()
+
+
+class _StreamLog(LineLog):
+    """Lines to standard error."""
+
+    def __init__(self) -> None:
+        pass
+
+    def write(self, event: dict[str, Any]) -> bool:
+        try:
+            sys.stderr.write(json.dumps(event, ensure_ascii=True, separators=(",", ":")) + "\n")
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def close(self) -> None:
+        """Nothing to close."""
