@@ -309,6 +309,16 @@ class RankingData:
         )
 
 
+def rows_alone(X: Matrix, feature_names: Sequence[str]) -> RankingData:
+    """Rows without labels and ids, as if of one query: enough for whatever looks at each row by itself.
+
+    >>> rows_alone(np.zeros((2, 1)), ["bm25"])
+    RankingData(1 queries, 2 documents, 1 features, labels: none)
+    """
+    indptr = np.array([0, len(X)])
+    return RankingData(X=X, indptr=indptr, labels={}, qid=Strings.of([""]), feature_names=tuple(feature_names))
+
+
 def _feature_matrix(X: Any) -> Matrix:
     if hasattr(X, "toarray"):
         raise DataError("X is a sparse matrix, expected a dense one (X.toarray())")

@@ -7,7 +7,6 @@ variant without ids and with a file of group sizes beside it.
 from __future__ import annotations
 
 import itertools
-import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from gradrank.data.ranking_data import (
 )
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
+from gradrank.runtime.memory import memory_limit
 from gradrank.runtime.threads import thread_count
 
 __all__ = ["read_letor", "write_letor"]
@@ -215,7 +215,7 @@ def _behind_newline(text: NDArray[np.uint8], position: int) -> int:
 
 def _zeros(n_docs: int, n_features: int, dtype: type, path: Path) -> Matrix:
     needed = n_docs * n_features * np.dtype(dtype).itemsize
-    available = _physical_memory()
+    available = memory_limit()
     try:
         if available is None or needed <= available:
             # Zeroed by the system page by page when first touched, by the thread that parses into it.
@@ -224,16 +224,10 @@ def _zeros(n_docs: int, n_features: int, dtype: type, path: Path) -> Matrix:
         pass
     raise DataError(
         f"{n_docs:,} documents with {n_features:,} features (the highest index found) need {needed / 1e9:,.1f} GB, "
-        f"more than this machine's memory{'' if available is None else f' of {available / 1e9:,.1f} GB'}",
+        f"more than the memory there is{'' if available is None else f' ({available / 1e9:,.1f} GB)'}; gradrank "
+        "convert turns it into the binary form (.gradrank), which is not held in memory",
         path=path,
     )
-
-
-def _physical_memory() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 def _parse_part(
