@@ -7,8 +7,8 @@ import sys
 import tempfile
 import tomllib
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
@@ -58,6 +58,20 @@ class Notes:
         from rich.console import Console
 
         return Console(stderr=True).status(what)
+
+    @contextmanager
+    def progress(self, what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+        """Show how far a file was read, if standard error is a terminal; gives what is to be told the bytes so far."""
+        if self._quiet or not sys.stderr.isatty():
+            yield lambda done: None
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+            task = shown.add_task(what, total=total)
+            yield lambda done: shown.update(task, completed=done)
 
 
 def named_files(options: Sequence[str] | None, flag: str = "--label") -> Iterator[tuple[str, Path]]:

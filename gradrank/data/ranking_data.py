@@ -105,7 +105,7 @@ class RankingData:
         n_docs = len(features)
         if n_docs == 0:
             raise DataError("there are no documents")
-        _check_features(features)
+        check_features(features)
         columns = y if isinstance(y, Mapping) else {} if y is None else {PRIMARY_LABEL: y}
         labels = {str(name): _label_column(str(name), values, n_docs) for name, values in columns.items()}
         indptr, ids, order = _group(n_docs, qid, group, regroup)
@@ -335,7 +335,8 @@ def _feature_matrix(X: Any) -> Matrix:
     return fitting_matrix(values)
 
 
-def _check_features(features: Matrix) -> None:
+def check_features(features: Matrix, first_row: int = 0) -> None:
+    """Refuse numbers that are infinite; ``first_row`` is the number of the first row."""
     for start in range(0, len(features), 65536):
         block = features[start : start + 65536]
         with np.errstate(over="ignore"):
@@ -343,7 +344,7 @@ def _check_features(features: Matrix) -> None:
         if infinite.any():
             row, column = np.argwhere(infinite)[0]
             raise DataError(
-                f"feature {column + 1} of document {start + row + 1} is infinite (as float32), "
+                f"feature {column + 1} of document {first_row + start + row + 1} is infinite (as float32), "
                 "expected a finite number or NaN for a missing value"
             )
 
@@ -363,10 +364,15 @@ def _label_column(name: str, values: ArrayLike, n_docs: int) -> NDArray[np.float
         raise DataError(f"label {name!r} holds something that is not a number") from None
     if column.shape != (n_docs,):
         raise DataError(f"label {name!r} has shape {column.shape}, expected one number for each of {n_docs} documents")
-    if np.isinf(column).any():
-        row = int(np.flatnonzero(np.isinf(column))[0])
-        raise DataError(f"label {name!r} of document {row + 1} is infinite, expected a number or NaN (unjudged)")
+    check_label(name, column)
     return column
+
+
+def check_label(name: str, column: NDArray[np.float32], first_row: int = 0) -> None:
+    """Refuse labels that are infinite; ``first_row`` is the number of the first row."""
+    if np.isinf(column).any():
+        row = first_row + int(np.flatnonzero(np.isinf(column))[0])
+        raise DataError(f"label {name!r} of document {row + 1} is infinite, expected a number or NaN (unjudged)")
 
 
 def _query_weights(values: ArrayLike, n_queries: int) -> NDArray[np.float64]:

@@ -58,9 +58,9 @@ def read_csv(
     pa, pyarrow_csv = arrow(), require("pyarrow.csv", "parquet")
     columns = Columns(qid=qid, labels=labels, docid=docid, weight=weight, features=features, keep=keep, ignore=ignore)
     path = existing(path)
-    delimiter = _delimiter(path, delimiter)
+    delimiter = delimiter_of(path, delimiter)
     content = read_bytes(path)
-    roles = resolve_roles(_header(content, delimiter, path), columns, path=path)
+    roles = resolve_roles(csv_header(content, delimiter, path), columns, path=path)
     ids = [name for name in (roles.qid, roles.docid) if name is not None]
     with arrow_errors(path, "CSV"):
         table = pyarrow_csv.read_csv(
@@ -83,7 +83,7 @@ def write_csv(data: RankingData, path: str | Path, *, delimiter: str | None = No
     ['"qid"\\t"label"\\t"f1"', '"a"\\t1\\t1.5']
     """
     pyarrow_csv = require("pyarrow.csv", "parquet")
-    options = pyarrow_csv.WriteOptions(delimiter=_delimiter(path, delimiter))
+    options = pyarrow_csv.WriteOptions(delimiter=delimiter_of(path, delimiter))
     with open_for_writing(path) as file:
         tables = row_groups(data)
         first = next(tables)
@@ -104,7 +104,8 @@ def _with_whole_numbers(data: RankingData, schema: Any) -> Any:
     return schema
 
 
-def _delimiter(path: str | Path, given: str | None) -> str:
+def delimiter_of(path: str | Path, given: str | None) -> str:
+    """The character between fields: the one given, or a tab for ``.tsv``, or a comma."""
     if given is None:
         return "\t" if without_compression_suffix(path).suffix.lower() == ".tsv" else ","
     if len(given) != 1 or not given.isascii() or given in '"\r\n':
@@ -112,7 +113,8 @@ def _delimiter(path: str | Path, given: str | None) -> str:
     return given
 
 
-def _header(content: NDArray[np.uint8], delimiter: str, path: Path) -> list[str]:
+def csv_header(content: NDArray[np.uint8], delimiter: str, path: Path) -> list[str]:
+    """The names of the columns, from a file's first bytes."""
     line_end = np.flatnonzero(content[: 1 << 24] == ord("\n"))
     header = content[: line_end[0] if len(line_end) else len(content)].tobytes().removeprefix(b"\xef\xbb\xbf")
     try:

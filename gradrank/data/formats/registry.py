@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gradrank.data.formats.columns import read_column
-from gradrank.data.formats.compressed import read_bytes, without_compression_suffix
+from gradrank.data.formats.compressed import read_head, without_compression_suffix
 from gradrank.data.formats.file_formats import FORMATS as FORMATS
 from gradrank.data.formats.file_formats import LETOR as LETOR
 from gradrank.data.formats.file_formats import FileFormat
@@ -129,7 +129,7 @@ def format_to_read(path: str | Path, format: str | None = None) -> FileFormat:
 
 
 def _looks_like_text(path: Path) -> bool:
-    return not (read_bytes(path)[:4096] == 0).any()
+    return b"\0" not in read_head(path, 4096)
 
 
 def _named(name: str) -> FileFormat:

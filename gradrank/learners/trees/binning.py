@@ -100,8 +100,8 @@ def _mapped_kinds() -> tuple[Any, Any]:
             found: dict[str, Any] = super().get_params()
             return found
 
-        # LightGBM's own method holds the sample three times. It is private: in a version that has it no more this one is
-        # not called, which costs memory and nothing else.
+        # LightGBM's own method holds the sample three times. It is private: in a version that has it no more this one
+        # is not called, which costs memory and nothing else.
         def _Dataset__sample(self, seqs: Any, total_nrow: int) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
             return sampled_columns(seqs[0].X, self._create_sample_indices(total_nrow=total_nrow))
 
