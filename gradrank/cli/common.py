@@ -45,6 +45,10 @@ class Notes:
         if not self._quiet:
             typer.echo(f"gradrank: note: {note}", err=True)
 
+    def say_regrouped(self, path: Path) -> None:
+        """Say that rows were moved."""
+        self.say(f"{path}: rows of some queries are not consecutive; they were brought together")
+
     def _show_warning(self, message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, GradrankWarning):
             self.say(str(message))
@@ -102,7 +106,7 @@ def load_data(
     with notes.working(f"reading {path}"):
         data = registry.read_data(path, format=reading.format, label_files=label_files, **reading.options)
     if data.rows is not None:
-        notes.say(f"{path}: rows of some queries are not consecutive; they were brought together")
+        notes.say_regrouped(path)
     return data
 
 

@@ -69,7 +69,12 @@ def read_data(
     reader = form.function(form.read)
     _check_options(form, [option.name for option in form.options] + _exempt(reader), options, "reading")
     data: RankingData = reader(path, **options)
-    for name, file in (label_files or {}).items():
+    return with_label_files(data, label_files or {})
+
+
+def with_label_files(data: RankingData, files: Mapping[str, str | Path]) -> RankingData:
+    """The data with further label sources, each from a file of one number per line in the order of the input's rows."""
+    for name, file in files.items():
         values = read_column(file, expected=data.n_docs, missing=True, what=f"{name} labels")
         data = data.with_label(name, data.from_input_order(values))
     return data
