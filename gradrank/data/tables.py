@@ -91,10 +91,15 @@ def assemble(
             group=beside.group,
             docid=beside.docid,
             feature_names=roles.features,
-            regroup=regroup,
+            regroup=regroup or qids is not None,
         )
     except DataError as error:
         raise DataError(str(error), path=path) from None
+    if qids is not None and data.rows is not None and not regroup:
+        row = _comes_again(codes)
+        raise DataError(
+            f"rows of query {qids[int(codes[row])]} are not consecutive: it comes again at row {row + 1}", path=path
+        )
     if qids is not None:
         # Queries were grouped by number; only now are names needed, one per query instead of one per row.
         data = replace(data, qid=qids[data.from_input_order(codes)[data.indptr[:-1]]])
@@ -111,6 +116,13 @@ def assemble(
             ) from None
     roles.warn_of_left_out(path)
     return data
+
+
+def _comes_again(codes: NDArray[np.int64]) -> int:
+    """The first row where a query comes again after others; queries are numbered as they first appear."""
+    highest = np.maximum.accumulate(codes)
+    changed = np.diff(codes, prepend=-1) != 0
+    return int(np.flatnonzero(changed & (codes < highest))[0])
 
 
 def recorded_roles(schema: Any) -> Mapping[str, Any] | None:

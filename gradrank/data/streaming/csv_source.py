@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.data.formats.csv import csv_header, delimiter_of
+from gradrank.data.formats.csv import csv_header, delimiter_of, typed_table
 from gradrank.data.roles import Columns, resolve_roles
 from gradrank.data.streaming.pieces import TextPieces
 from gradrank.data.streaming.source import Spans, overlaps
@@ -116,29 +116,31 @@ class CsvSource(TableSource):
         ids = {name: pa.large_string() for name in (self.roles.qid, self.roles.docid) if name is not None}
         if not text.size or not text.tobytes().strip(b"\r\n"):
             return pa.table({name: pa.array([], ids.get(name, pa.float64())) for name in names})
-        typed = {name: pa.float64() for name in names if name not in ids}
-        try:
-            table = self._read(text, names, {**ids, **typed}, lines)
-        except _NotThisType:
-            with arrow_errors(self.path, "CSV"):
-                table = self._read(text, names, ids, lines)
-            self._note_booleans(table, names, first_row)
+        with arrow_errors(self.path, "CSV"):
+            table = typed_table(lambda types: self._read(text, names, types, lines), self.roles, names)
+        self._note_booleans(table, names, first_row)
         return table
 
-    def _read(self, text: NDArray[np.uint8], names: Sequence[str], types: dict[str, Any], lines: int) -> Any:
+    def _read(
+        self, text: NDArray[np.uint8], names: Sequence[str], types: Mapping[str, Any], lines: int, threads: bool = True
+    ) -> Any:
         pa, pyarrow_csv = arrow(), require("pyarrow.csv", "parquet")
         try:
             return pyarrow_csv.read_csv(
                 pa.BufferReader(pa.py_buffer(np.ascontiguousarray(text))),
                 # One block, so that types are found out for the piece as a whole.
-                read_options=pyarrow_csv.ReadOptions(column_names=self._header, block_size=len(text) + 1),
+                read_options=pyarrow_csv.ReadOptions(
+                    column_names=self._header, block_size=len(text) + 1, use_threads=threads
+                ),
                 parse_options=pyarrow_csv.ParseOptions(delimiter=self._delimiter),
                 convert_options=pyarrow_csv.ConvertOptions(column_types=types, include_columns=list(names)),
             )
         except pa.ArrowInvalid as error:
             reason = str(error).splitlines()[0]
-            if "conversion error" in reason and len(types) == len(names):
-                raise _NotThisType from None
+            if "conversion error" in reason:
+                raise
+            if threads:  # only one thread knows the row's number
+                return self._read(text, names, types, lines, threads=False)
             row = _ROW_NUMBER.search(reason)
             if row is None:
                 raise
@@ -162,7 +164,3 @@ class CsvSource(TableSource):
                     path=self.path,
                 )
         return rows
-
-
-class _NotThisType(Exception):
-    """A field is no number."""

@@ -75,7 +75,6 @@ class LetorSource(Source):
         n_features: int | None = None,
         max_features: int = 100_000,
         n_jobs: int | None = None,
-        part_bytes: int = _PART_BYTES,
     ) -> None:
         self.path = path
         self.pieces = TextPieces(path, pipe)
@@ -88,7 +87,7 @@ class LetorSource(Source):
         self._given = n_features
         self._limit = max_features if n_features is None else n_features
         self._group_file, self._missing, self._first_index = group_file, missing, 0 if zero_based else 1
-        self._n_jobs, self._part_bytes = n_jobs, part_bytes
+        self._n_jobs = n_jobs
         self._sizes: Path | None = None
         self._rules: Rules | None = None
         self._width: int | None = self._fixed
@@ -193,7 +192,7 @@ class LetorSource(Source):
         first_row = lines = number = 0
         found: list[int] = []
         for text in self.pieces:
-            for start, end in text_parts(text, self._part_bytes, starts_file=False):
+            for start, end in text_parts(text, _PART_BYTES, starts_file=False):
                 part = text[start:end]
                 if only is not None and number < len(counted):
                     n_rows, first = counted[number], 0

@@ -38,10 +38,10 @@ class TextPieces:
     [b'one\\n', b'two\\n', b'three']
     """
 
-    def __init__(self, path: Path, pipe: IO[bytes] | None = None, *, piece_bytes: int = _PIECE_BYTES) -> None:
+    def __init__(self, path: Path, pipe: IO[bytes] | None = None, *, piece_bytes: int | None = None) -> None:
         self.path = path
         self._pipe = pipe
-        self._piece_bytes = piece_bytes
+        self._piece_bytes = _PIECE_BYTES if piece_bytes is None else piece_bytes
         self._head: list[bytes] = []
         self._rest: Iterator[bytes] | None = None
         self.size: int | None = None
