@@ -50,14 +50,21 @@ def form_of(path: Path, reading: Reading) -> FileFormat:
     return LETOR if is_pipe and reading.format is None else format_to_read(path, reading.format)
 
 
+def is_streamed(path: Path, reading: Reading) -> bool:
+    """Whether a file's format is one that is read by blocks of rows."""
+    from gradrank.data.streaming.sources import STREAMED
+
+    return form_of(path, reading).name in STREAMED
+
+
 def is_large(path: Path, reading: Reading) -> bool:
     """Whether a file is better read by blocks than held: its numbers may take more than a quarter of the memory."""
     from gradrank.data.formats.compressed import without_compression_suffix
     from gradrank.runtime.memory import memory_limit
 
     form = form_of(path, reading)
-    if form.name == "binary" or not path.exists():
-        return False  # it is a memory map
+    if form.name == "binary" or not is_streamed(path, reading):
+        return False  # it is a memory map, or there is no other way
     files = path.rglob("*") if path.is_dir() else [path]
     size = sum(file.stat().st_size for file in files if file.is_file())
     packed = form.name == "parquet" or without_compression_suffix(path) != path
@@ -70,7 +77,7 @@ def load_labels(path: Path, notes: Notes, reading: Reading, labels: Sequence[str
     from gradrank.data.formats.registry import with_label_files
     from gradrank.data.streaming.labels import read_labels
 
-    if form_of(path, reading).name == "binary":
+    if form_of(path, reading).name == "binary" or not is_streamed(path, reading):
         return load_data(path, notes, reading, labels)
     label_files = dict(named_files(labels))
     with notes.working(f"reading {path}"):
@@ -101,6 +108,10 @@ def scores_of_file(
 
     if not reading.options.get("regroup", True):
         load_labels(path, notes, reading)  # refuses rows of a query that are not consecutive
+    if str(path) != STANDARD and not is_streamed(path, reading):
+        data = with_features(load_data(path, notes, reading), path, ranker.feature_names, owner)
+        yield ranker.predict(data, n_jobs=n_jobs)
+        return
     source = source_of(path, reading, width=ranker.n_features, owner=owner)
     fitted = partial(with_features, path=source.path, names=ranker.feature_names, owner=owner)
     with notes.progress(f"scoring {source.path}", source.size) as progress:

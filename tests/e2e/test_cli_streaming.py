@@ -121,7 +121,7 @@ def test_what_is_large(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not streaming.is_large(tmp_path / "a.gradrank", reading)
 
 
-N_DOCS, N_FEATURES = 8_000, 250
+N_DOCS, N_FEATURES = 16_000, 250
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +152,8 @@ class TestTheMatrixIsNeverHeld:
         ):
             monkeypatch.setattr(name, 1 << 18)
         monkeypatch.setattr("gradrank.data.streaming.letor_source._PART_BYTES", 1 << 16)
+        # Blocks under way are held, as many as there are threads.
+        monkeypatch.setattr("gradrank.data.streaming.letor_source.thread_count", lambda _: 2)
 
     def _peak_share(self, work: Callable[[], Any]) -> float:
         work()  # what is made at first use is not counted

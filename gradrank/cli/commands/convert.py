@@ -11,7 +11,7 @@ import typer
 from gradrank.cli import options
 from gradrank.cli.common import Notes, check_writable, load_data
 from gradrank.cli.reading import Reading, reads_data
-from gradrank.cli.streaming import form_of, is_large, source_of
+from gradrank.cli.streaming import form_of, is_large, is_streamed, source_of
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def convert(
     if top_k is None and truth is None and not label and not to_jsonl and not is_pipe:
         form = form_of(source, reading)
         to_binary = (format_to or format_of(target).name) == "binary"
-        if form.name != "binary" and (to_binary or is_large(source, reading)):
+        by_blocks = form.name != "binary" and is_streamed(source, reading)
+        if by_blocks and (to_binary or is_large(source, reading)):
             _convert_by_blocks(source, target, format_to, notes, reading, to_binary=to_binary, to_letor=to_letor)
             return
     data = load_data(source, notes, reading, label)

@@ -20,6 +20,9 @@ from gradrank.errors import DataError
 
 _BLOCK_BYTES = 1 << 24
 
+STREAMED = ("letor", "csv", "parquet", "arrow", "binary")
+"""Names of the formats that are read by blocks of rows; others are read whole."""
+
 
 def open_source(
     path: Path,
