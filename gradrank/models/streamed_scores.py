@@ -65,7 +65,7 @@ def streamed_scores(
     if source.again or source.hold_head(head_bytes):
         yield from _of_file(source, score)
     else:
-        yield from _of_pipe(source, score)
+        yield from _of_pipe(source, score, head_bytes)
 
 
 def _of_file(source: Source, score: Callable[[Rows], NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
@@ -83,7 +83,9 @@ def _of_file(source: Source, score: Callable[[Rows], NDArray[np.float64]]) -> It
         yield from _numbers(kept)
 
 
-def _of_pipe(source: Source, score: Callable[[Rows], NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
+def _of_pipe(
+    source: Source, score: Callable[[Rows], NDArray[np.float64]], head_bytes: int
+) -> Iterator[NDArray[np.float64]]:
     head = source.of_head()
     n_docs, changed = 0, None
     for rows in head.rows():
@@ -98,7 +100,7 @@ def _of_pipe(source: Source, score: Callable[[Rows], NDArray[np.float64]]) -> It
     if not wide and changed is not None and fractions is not None and (changed & ~fractions).any():
         name = source.feature_names[int(np.flatnonzero(changed & ~fractions)[0])]
         raise DataError(
-            f"feature {name!r} holds whole numbers that float32 changes, but none in the first {_HEAD_BYTES >> 20} MB, "
+            f"feature {name!r} holds whole numbers that float32 changes, but none in the first {head_bytes:,} bytes, "
             "which decide how features are read: the scores are not those of the same data in a file, score the file",
             path=source.path,
         )
