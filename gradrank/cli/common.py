@@ -7,8 +7,8 @@ import sys
 import tempfile
 import tomllib
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
@@ -45,6 +45,10 @@ class Notes:
         if not self._quiet:
             typer.echo(f"gradrank: note: {note}", err=True)
 
+    def say_regrouped(self, path: Path) -> None:
+        """Say that rows were moved."""
+        self.say(f"{path}: rows of some queries are not consecutive; they were brought together")
+
     def _show_warning(self, message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, GradrankWarning):
             self.say(str(message))
@@ -58,6 +62,20 @@ class Notes:
         from rich.console import Console
 
         return Console(stderr=True).status(what)
+
+    @contextmanager
+    def progress(self, what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+        """Show how far a file was read, if standard error is a terminal; gives what is to be told the bytes so far."""
+        if self._quiet or not sys.stderr.isatty():
+            yield lambda done: None
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+            task = shown.add_task(what, total=total)
+            yield lambda done: shown.update(task, completed=done)
 
 
 def named_files(options: Sequence[str] | None, flag: str = "--label") -> Iterator[tuple[str, Path]]:
@@ -88,7 +106,7 @@ def load_data(
     with notes.working(f"reading {path}"):
         data = registry.read_data(path, format=reading.format, label_files=label_files, **reading.options)
     if data.rows is not None:
-        notes.say(f"{path}: rows of some queries are not consecutive; they were brought together")
+        notes.say_regrouped(path)
     return data
 
 

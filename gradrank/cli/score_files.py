@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradrank.cli.common import Notes, load_data, with_features
 from gradrank.cli.reading import Reading
+from gradrank.cli.streaming import is_large, joined, load_labels, scores_of_file
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -50,8 +51,13 @@ def load_systems(
     labels: Sequence[str] | None,
     notes: Notes,
     n_jobs: int | None = None,
+    *,
+    features_needed: bool = True,
 ) -> tuple[Documents, dict[str, Any]]:
-    """The data, and each system by name: a score file's path, or a model's scores in the order of the data's rows."""
+    """The data, and each system by name: a score file's path, or a model's scores in the order of the data's rows.
+
+    If features are not needed but for the models, they are not read, or not held where they are many.
+    """
     from gradrank.models.systems import Documents, is_qrels
 
     if reading.format is None and is_qrels(path):
@@ -63,8 +69,15 @@ def load_systems(
             raise DataError(f"{reading.words()[0]} does not go with TREC qrels", path=path)
         with notes.working(f"reading {path}"):
             return Documents.trec(path, {name: name for name in score_files}), {name: name for name in score_files}
-    data = load_data(path, notes, reading, labels)
     systems: dict[str, Any] = {name: name for name in score_files}
+    if not features_needed and (not models or is_large(path, reading)):
+        # Features are for the models alone, which take them by blocks of rows.
+        data = load_labels(path, notes, reading, labels)
+        for name, ranker in models.items():
+            blocks = scores_of_file(ranker, f"the model {name}", path, notes, reading, n_jobs)
+            systems[name] = joined(blocks, data.n_docs)
+        return Documents(data), systems
+    data = load_data(path, notes, reading, labels)
     for name, ranker in models.items():
         fitting = with_features(data, path, ranker.feature_names, f"the model {name}")
         with notes.working(f"scoring by {name}"):

@@ -15,7 +15,7 @@ Numbers beyond the range of float32 (about ±3.4e38) are refused in either case.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -112,13 +112,22 @@ class PrecisionCheck:
             if start < end:
                 self._sample.append(block[start - first_row : end - first_row].copy())
 
-    def needs_float64(self, narrow: Matrix) -> bool:
-        """Whether a feature needs float64, given all features as float32."""
-        for column in np.flatnonzero(self.changed):
-            values = narrow[:, column]
-            if not (values != np.rint(values))[~np.isnan(values)].any():
+    def needs_float64(self, narrow: Matrix | Iterable[Matrix]) -> bool:
+        """Whether a feature needs float64, given all features as float32, whole or in blocks of rows."""
+        suspects = np.flatnonzero(self.changed)
+        if len(suspects):
+            whole = np.ones(len(suspects), dtype=bool)
+            for block in _slices(narrow) if isinstance(narrow, np.ndarray) else narrow:
+                values = block[:, suspects]
+                whole &= ~((values != np.rint(values)) & ~np.isnan(values)).any(axis=0)
+            if whole.any():
                 return True
         return bool(self._sample) and _loses_values(np.concatenate(self._sample))
+
+
+def _slices(matrix: Matrix) -> Iterator[Matrix]:
+    for start, end in row_blocks(*matrix.shape):
+        yield matrix[start:end]
 
 
 def _loses_values(sample: NDArray[np.float64]) -> bool:

@@ -105,7 +105,7 @@ class RankingData:
         n_docs = len(features)
         if n_docs == 0:
             raise DataError("there are no documents")
-        _check_features(features)
+        check_features(features)
         columns = y if isinstance(y, Mapping) else {} if y is None else {PRIMARY_LABEL: y}
         labels = {str(name): _label_column(str(name), values, n_docs) for name, values in columns.items()}
         indptr, ids, order = _group(n_docs, qid, group, regroup)
@@ -309,6 +309,16 @@ class RankingData:
         )
 
 
+def rows_alone(X: Matrix, feature_names: Sequence[str]) -> RankingData:
+    """Rows without labels and ids, as if of one query: enough for whatever looks at each row by itself.
+
+    >>> rows_alone(np.zeros((2, 1)), ["bm25"])
+    RankingData(1 queries, 2 documents, 1 features, labels: none)
+    """
+    indptr = np.array([0, len(X)])
+    return RankingData(X=X, indptr=indptr, labels={}, qid=Strings.of([""]), feature_names=tuple(feature_names))
+
+
 def _feature_matrix(X: Any) -> Matrix:
     if hasattr(X, "toarray"):
         raise DataError("X is a sparse matrix, expected a dense one (X.toarray())")
@@ -325,7 +335,8 @@ def _feature_matrix(X: Any) -> Matrix:
     return fitting_matrix(values)
 
 
-def _check_features(features: Matrix) -> None:
+def check_features(features: Matrix, first_row: int = 0) -> None:
+    """Refuse numbers that are infinite; ``first_row`` is the number of the first row."""
     for start in range(0, len(features), 65536):
         block = features[start : start + 65536]
         with np.errstate(over="ignore"):
@@ -333,7 +344,7 @@ def _check_features(features: Matrix) -> None:
         if infinite.any():
             row, column = np.argwhere(infinite)[0]
             raise DataError(
-                f"feature {column + 1} of document {start + row + 1} is infinite (as float32), "
+                f"feature {column + 1} of document {first_row + start + row + 1} is infinite (as float32), "
                 "expected a finite number or NaN for a missing value"
             )
 
@@ -353,10 +364,15 @@ def _label_column(name: str, values: ArrayLike, n_docs: int) -> NDArray[np.float
         raise DataError(f"label {name!r} holds something that is not a number") from None
     if column.shape != (n_docs,):
         raise DataError(f"label {name!r} has shape {column.shape}, expected one number for each of {n_docs} documents")
-    if np.isinf(column).any():
-        row = int(np.flatnonzero(np.isinf(column))[0])
-        raise DataError(f"label {name!r} of document {row + 1} is infinite, expected a number or NaN (unjudged)")
+    check_label(name, column)
     return column
+
+
+def check_label(name: str, column: NDArray[np.float32], first_row: int = 0) -> None:
+    """Refuse labels that are infinite; ``first_row`` is the number of the first row."""
+    if np.isinf(column).any():
+        row = first_row + int(np.flatnonzero(np.isinf(column))[0])
+        raise DataError(f"label {name!r} of document {row + 1} is infinite, expected a number or NaN (unjudged)")
 
 
 def _query_weights(values: ArrayLike, n_queries: int) -> NDArray[np.float64]:

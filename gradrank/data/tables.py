@@ -79,7 +79,7 @@ def assemble(
         raise DataError("there are no documents", path=path)
     X = _feature_matrix(n_docs, roles.features, blocks, path)
     labels = {
-        source: _numbers("label", column, named.column(column), "float32", 0, path)
+        source: numbers("label", column, named.column(column), "float32", 0, path)
         for source, column in roles.labels.items()
     }
     codes, qids = (beside.qid, None) if roles.qid is None else _query_codes(roles.qid, named.column(roles.qid), path)
@@ -91,10 +91,15 @@ def assemble(
             group=beside.group,
             docid=beside.docid,
             feature_names=roles.features,
-            regroup=regroup,
+            regroup=regroup or qids is not None,
         )
     except DataError as error:
         raise DataError(str(error), path=path) from None
+    if qids is not None and data.rows is not None and not regroup:
+        row = _comes_again(codes)
+        raise DataError(
+            f"rows of query {qids[int(codes[row])]} are not consecutive: it comes again at row {row + 1}", path=path
+        )
     if qids is not None:
         # Queries were grouped by number; only now are names needed, one per query instead of one per row.
         data = replace(data, qid=qids[data.from_input_order(codes)[data.indptr[:-1]]])
@@ -102,7 +107,7 @@ def assemble(
         docid = _strings("docid", roles.docid, named.column(roles.docid), path)
         data = replace(data, docid=docid if data.rows is None else docid[data.rows])
     if roles.weight is not None:
-        column = _numbers("weight", roles.weight, named.column(roles.weight), "float64", 0, path)
+        column = numbers("weight", roles.weight, named.column(roles.weight), "float64", 0, path)
         try:
             data = data.with_sample_weight(column)
         except DataError as error:
@@ -111,6 +116,13 @@ def assemble(
             ) from None
     roles.warn_of_left_out(path)
     return data
+
+
+def _comes_again(codes: NDArray[np.int64]) -> int:
+    """The first row where a query comes again after others; queries are numbered as they first appear."""
+    highest = np.maximum.accumulate(codes)
+    changed = np.diff(codes, prepend=-1) != 0
+    return int(np.flatnonzero(changed & (codes < highest))[0])
 
 
 def recorded_roles(schema: Any) -> Mapping[str, Any] | None:
@@ -175,16 +187,22 @@ def _turned(names: Sequence[str], blocks: FeatureBlocks, path: Path | None) -> I
     """First row and values of blocks of rows; float32 if no column of a block could hold more."""
     start = 0
     for arrays in blocks():
-        narrow = all(str(_value_type(array.type)) in _NARROW_TYPES for array in arrays)
-        dtype: Literal["float32", "float64"] = "float32" if narrow else "float64"
-        turned = np.empty((len(arrays), len(arrays[0])), dtype=dtype)
-        for index, (name, array) in enumerate(zip(names, arrays, strict=True)):
-            turned[index] = _numbers("feature", name, array, dtype, start, path)
-        yield start, turned.T
-        start += turned.shape[1]
+        block = turned(names, arrays, start, path)
+        yield start, block
+        start += len(block)
 
 
-def _numbers(
+def turned(names: Sequence[str], arrays: Sequence[Any], first_row: int, path: Path | None) -> NDArray[Any]:
+    """Columns as a matrix of their rows; float32 if no column could hold more."""
+    narrow = all(str(_value_type(array.type)) in _NARROW_TYPES for array in arrays)
+    dtype: Literal["float32", "float64"] = "float32" if narrow else "float64"
+    matrix = np.empty((len(arrays), len(arrays[0])), dtype=dtype)
+    for index, (name, array) in enumerate(zip(names, arrays, strict=True)):
+        matrix[index] = numbers("feature", name, array, dtype, first_row, path)
+    return matrix.T
+
+
+def numbers(
     role: str, name: str, column: Any, dtype: Literal["float32", "float64"], first_row: int, path: Path | None
 ) -> NDArray[Any]:
     """A column as floating point numbers, NaN for null."""
@@ -236,6 +254,26 @@ def _id_column(role: str, name: str, column: Any, path: Path | None) -> Any:
         row = pc.index(pc.is_null(column), True).as_py()
         raise DataError(f"{role} (column {name!r}) is missing in row {row + 1}", path=path)
     return column.combine_chunks()
+
+
+def id_strings(role: str, name: str, column: Any, first_row: int, whole: bool, path: Path | None) -> Strings:
+    """Part of a column of ids as text; ``whole`` tells that all of its floating point numbers are integers."""
+    pa = arrow()
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+        column = column.cast(pa.int64()) if whole else column
+    elif pa.types.is_nested(column.type):
+        raise DataError(
+            f"{role} column {name!r} holds values of type {column.type}, expected text or numbers", path=path
+        )
+    if column.null_count:
+        row = pc.index(pc.is_null(column), True).as_py()
+        raise DataError(f"{role} (column {name!r}) is missing in row {first_row + row + 1}", path=path)
+    return _arrow_strings(column)
 
 
 def _query_codes(name: str, column: Any, path: Path | None) -> tuple[NDArray[np.int64], Strings]:

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.data.ranking_data import RankingData
+from gradrank.data.ranking_data import RankingData, rows_alone
 from gradrank.errors import ModelError
 from gradrank.models.display.rankers import ranker_html, trained_by
 from gradrank.models.features import Matrix, feature_matrix
 from gradrank.runtime.files import replacing
+from gradrank.runtime.memory import is_mapped
 
 if TYPE_CHECKING:
     from gradrank.models.exchange.plan import Part
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 FORMAT = "gradrank-model"
 VERSION = 1
+
+_BLOCK_BYTES = 1 << 26
 
 
 class Ranker(ABC):
@@ -107,7 +110,15 @@ class Ranker(ABC):
         n_jobs
             Threads to use; all cores by default.
         """
-        return self._score(self.matrix(data), n_jobs)
+        if not is_mapped(data.X):
+            return self._score(self.matrix(data), n_jobs)
+        # Features in a file are taken, put into the ranker's order and scored by blocks of rows, never held whole.
+        scores = np.empty(data.n_docs)
+        step = max(1, _BLOCK_BYTES // max(1, data.X.itemsize * data.n_features))
+        for start in range(0, data.n_docs, step):
+            rows = slice(start, start + step)
+            scores[rows] = self._score(self.matrix(rows_alone(data.X[rows], data.feature_names)), n_jobs)
+        return scores
 
     def matrix(self, X: Any) -> Matrix:
         """The ranker's features of the rows of ``X``, as numbers and in its order."""
@@ -221,7 +232,10 @@ class Ranker(ABC):
         """
         text = _readable_json(self.to_dict())
         with replacing(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+            try:
+                temporary.write_text(text, encoding="utf-8")
+            except OSError as error:  # the disk is full, or was taken away
+                raise ModelError(f"cannot be written: {error.strerror or error}", path=path) from None
 
     def sha256(self) -> str:
         """The hash of the file that :meth:`save` writes as JSON; exported files carry it."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.formats.columns import read_column
-from gradrank.data.formats.compressed import read_bytes
+from gradrank.data.formats.compressed import read_head
 from gradrank.data.formats.registry import read_data
 from gradrank.data.formats.trec import query_coverage, read_qrels, read_run, run_scores, trec_data
 from gradrank.data.frames import from_frame
@@ -161,7 +161,7 @@ def is_model(path: str | PathLike[str]) -> bool:
 
 
 def _head(path: str | PathLike[str]) -> bytes:
-    return read_bytes(fspath(path))[:_HEAD_BYTES].tobytes()
+    return read_head(fspath(path), _HEAD_BYTES)
 
 
 def _first_fields(path: str | PathLike[str]) -> list[bytes]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, load_data
+from gradrank.cli.common import Notes, check_writable, load_data
 from gradrank.cli.reading import Reading, reads_data
+from gradrank.cli.streaming import form_of, is_large, is_streamed, source_of
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -60,6 +62,8 @@ def convert(
 ) -> None:
     """Convert data between LETOR text, Parquet, Arrow, CSV and the memory-mapped binary form.
 
+    IN may be larger than memory.
+
     An OUT that ends in .jsonl gets the top-k truth alone: one line a query, documents by id.
     """
     notes = Notes(quiet)
@@ -71,6 +75,14 @@ def convert(
         raise DataError("--preferences goes with --top-k K and without --truth")
     if truth is not None and top_k is not None:
         raise DataError("--truth holds a top-k truth already: leave out --top-k")
+    is_pipe = source.exists() and not source.is_file() and not source.is_dir()
+    if top_k is None and truth is None and not label and not to_jsonl and not is_pipe:
+        form = form_of(source, reading)
+        to_binary = (format_to or format_of(target).name) == "binary"
+        by_blocks = form.name != "binary" and is_streamed(source, reading)
+        if by_blocks and (to_binary or is_large(source, reading)):
+            _convert_by_blocks(source, target, format_to, notes, reading, to_binary=to_binary, to_letor=to_letor)
+            return
     data = load_data(source, notes, reading, label)
     if top_k is not None or truth is not None:
         data = _with_truth(data, top_k, preferences, truth, random_state, notes)
@@ -82,11 +94,48 @@ def convert(
             return
         write_data(data, target, format=format_to)
     if to_letor:
-        lost = [f"label {name!r}" for name in data.label_names[1:]]
-        if data.weight is not None:
-            lost.append("query weights")
-        if lost:
-            notes.say(f"{target}: LETOR text has no place for {', '.join(lost)}")
+        _say_lost(data, target, notes)
+
+
+def _convert_by_blocks(
+    source: Path,
+    target: Path,
+    format_to: str | None,
+    notes: Notes,
+    reading: Reading,
+    *,
+    to_binary: bool,
+    to_letor: bool,
+) -> None:
+    """Convert without holding the data: into the binary form, and from there, mapped, into any other."""
+    from gradrank.data.formats.binary import open_binary
+    from gradrank.data.formats.registry import write_data
+    from gradrank.data.streaming.to_binary import convert_to_binary
+
+    rows = source_of(source, reading)
+    regroup = reading.options.get("regroup", True)
+    with notes.progress(f"reading {source}", rows.size) as progress:
+        if to_binary:
+            if convert_to_binary(rows, target, regroup=regroup, progress=progress):
+                notes.say_regrouped(source)
+            return
+        check_writable(target)
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent) as folder:
+            between = Path(folder) / "data.gradrank"
+            if convert_to_binary(rows, between, regroup=regroup, progress=progress):
+                notes.say_regrouped(source)
+            data = open_binary(between)
+            write_data(data, target, format=format_to)
+            if to_letor:
+                _say_lost(data, target, notes)
+
+
+def _say_lost(data: RankingData, target: Path, notes: Notes) -> None:
+    lost = [f"label {name!r}" for name in data.label_names[1:]]
+    if data.weight is not None:
+        lost.append("query weights")
+    if lost:
+        notes.say(f"{target}: LETOR text has no place for {', '.join(lost)}")
 
 
 def _with_truth(

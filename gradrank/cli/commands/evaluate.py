@@ -122,6 +122,6 @@ def _evaluation(
     measures = parse_measures(measure_names, convention)
     from gradrank.evaluation import evaluate as evaluate_systems
 
-    data, systems = load_systems(path, reading, scores, models, labels, notes, n_jobs)
+    data, systems = load_systems(path, reading, scores, models, labels, notes, n_jobs, features_needed=False)
     with notes.working("evaluating"):
         return evaluate_systems(data, systems, measures, weighted=weighted, n_jobs=n_jobs)

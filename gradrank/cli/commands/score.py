@@ -8,38 +8,36 @@ from typing import Annotated
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, check_writable, load_data, print_text, with_features
+from gradrank.cli.common import Notes, check_writable, print_text
 from gradrank.cli.reading import Reading, reads_data
-
-_STANDARD_OUTPUT = "-"
+from gradrank.cli.streaming import STANDARD, scores_of_file
 
 
 @reads_data
 def score(
     model: options.ModelFile,
-    data: options.DataFile,
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Data file; - is standard input (LETOR text, or CSV).")],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is standard output.")
-    ] = _STANDARD_OUTPUT,
+    ] = STANDARD,
     *,
     reading: Reading,
     n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Score documents with a model: one number per line, in DATA's row order."""
+    """Score documents with a model: one number per line, in DATA's row order.
+
+    DATA is read by blocks of rows and may be larger than memory; its rows may come in any order.
+    """
     notes = Notes(quiet)
-    if output != _STANDARD_OUTPUT:
+    if output != STANDARD:
         check_writable(Path(output))
+    from gradrank.data.formats.columns import column_lines, write_column_blocks
     from gradrank.models.registry import load_ranker
 
-    ranker = load_ranker(model)
-    loaded = load_data(data, notes, reading)
-    loaded = with_features(loaded, data, ranker.feature_names, "the model")
-    with notes.working("scoring"):
-        scores = ranker.predict(loaded, n_jobs=n_jobs)
-    if output == _STANDARD_OUTPUT:
-        print_text("".join(f"{value!r}\n" for value in scores.tolist()))
+    scores = scores_of_file(load_ranker(model), "the model", data, notes, reading, n_jobs)
+    if output == STANDARD:
+        for block in scores:
+            print_text(column_lines(block))
     else:
-        from gradrank.data.formats.columns import write_column
-
-        write_column(scores, output)
+        write_column_blocks(scores, output)

@@ -18,14 +18,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.formats.array_file import ArrayFile
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.splits import check_joinable
 from gradrank.data.strings import Strings
@@ -35,8 +36,6 @@ from gradrank.runtime.files import replacing_folder
 FORMAT = "gradrank-data"
 VERSION = 1
 MANIFEST = "manifest.json"
-
-_COPY_BYTES = 1 << 26
 
 
 def write_binary(data: RankingData, path: str | Path) -> None:
@@ -74,11 +73,18 @@ def write_binary_blocks(blocks: Iterable[RankingData], path: str | Path) -> None
     RankingData(3 queries, 6 documents, 1 features, labels: label)
     """
     path = Path(path)
+    with new_folder(path) as folder:
+        _write_folder(blocks, folder, path)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill, which takes the place of ``path`` when it is complete; other files there are not lost."""
     if path.is_dir() and not (path / MANIFEST).exists() and any(path.iterdir()):
         raise DataError("is a folder of other files, which would be lost", path=path)
     with replacing_folder(path) as folder:
         try:
-            _write_folder(blocks, folder, path)
+            yield folder
         except OSError as error:
             raise DataError(f"cannot be written: {error.strerror or error}", path=path) from None
 
@@ -123,44 +129,9 @@ def open_binary(path: str | Path) -> RankingData:
 
 
 # ---------------------------------------------------------------------- writing
-class _ArrayFile:
-    """A growing file of numbers; the first axis is counted as it grows."""
-
-    def __init__(self, folder: Path, name: str, dtype: str, row_shape: tuple[int, ...] = ()) -> None:
-        self.name, self.dtype, self.row_shape, self.length = name, np.dtype(dtype), row_shape, 0
-        self._path = folder / f"{name}.bin"
-        self._file: BinaryIO = self._path.open("wb")
-
-    def append(self, values: NDArray[Any]) -> None:
-        rows = max(1, _COPY_BYTES // max(1, self.dtype.itemsize * math.prod(self.row_shape)))
-        for start in range(0, len(values), rows):
-            block = np.ascontiguousarray(values[start : start + rows], dtype=self.dtype)
-            self._file.write(block.data if block.size else b"")
-        self.length += len(values)
-
-    def widen(self, dtype: str) -> None:
-        """Go on with a wider type: what is there already is written once more."""
-        self.close()
-        narrow = self._path.with_suffix(".narrow")
-        self._path.rename(narrow)
-        shape = (self.length, *self.row_shape)
-        written = np.memmap(narrow, dtype=self.dtype, mode="r", shape=shape) if math.prod(shape) else np.empty(shape)
-        self.dtype, self.length = np.dtype(dtype), 0
-        self._file = self._path.open("wb")
-        self.append(written)
-        del written  # a file that is mapped cannot be removed everywhere
-        narrow.unlink()
-
-    def close(self) -> None:
-        self._file.close()
-
-    def entry(self) -> dict[str, Any]:
-        return {"dtype": self.dtype.str, "shape": [self.length, *self.row_shape]}
-
-
 def _write_folder(blocks: Iterable[RankingData], folder: Path, path: Path) -> None:
     first: RankingData | None = None
-    files: dict[str, _ArrayFile] = {}
+    files: dict[str, ArrayFile] = {}
     seen: set[str] = set()
     try:
         for number, block in enumerate(blocks, start=1):
@@ -176,25 +147,30 @@ def _write_folder(blocks: Iterable[RankingData], folder: Path, path: Path) -> No
         with ExitStack() as closing:
             for file in files.values():
                 closing.callback(file.close)
+    write_manifest(folder, list(first.feature_names), list(first.labels), files)
+
+
+def write_manifest(folder: Path, features: list[str], labels: list[str], files: Mapping[str, ArrayFile]) -> None:
+    """Write what the files of a folder are."""
     manifest = {
         "format": FORMAT,
         "version": VERSION,
         "queries": files["qid.offsets"].length - 1,
         "documents": files["X"].length,
-        "features": list(first.feature_names),
-        "labels": list(first.labels),
+        "features": features,
+        "labels": labels,
         "arrays": {name: file.entry() for name, file in files.items()},
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _create_files(block: RankingData, folder: Path) -> dict[str, _ArrayFile]:
-    files = [_ArrayFile(folder, "X", _feature_type(block), (block.n_features,)), _ArrayFile(folder, "indptr", "<i8")]
-    files += [_ArrayFile(folder, f"label-{index}", "<f4") for index in range(len(block.labels))]
+def _create_files(block: RankingData, folder: Path) -> dict[str, ArrayFile]:
+    files = [ArrayFile(folder, "X", _feature_type(block), (block.n_features,)), ArrayFile(folder, "indptr", "<i8")]
+    files += [ArrayFile(folder, f"label-{index}", "<f4") for index in range(len(block.labels))]
     if block.weight is not None:
-        files.append(_ArrayFile(folder, "weight", "<f8"))
+        files.append(ArrayFile(folder, "weight", "<f8"))
     for name in ("qid", "docid") if block.docid is not None else ("qid",):
-        files += [_ArrayFile(folder, f"{name}.text", "|u1"), _ArrayFile(folder, f"{name}.offsets", "<i8")]
+        files += [ArrayFile(folder, f"{name}.text", "|u1"), ArrayFile(folder, f"{name}.offsets", "<i8")]
     result = {file.name: file for file in files}
     for name in ("indptr", "qid.offsets", "docid.offsets"):
         if name in result:
@@ -206,7 +182,7 @@ def _feature_type(block: RankingData) -> str:
     return "<f8" if block.X.dtype == np.float64 else "<f4"
 
 
-def _append_block(files: Mapping[str, _ArrayFile], first: RankingData, block: RankingData) -> None:
+def _append_block(files: Mapping[str, ArrayFile], first: RankingData, block: RankingData) -> None:
     files["indptr"].append(block.indptr[1:] + files["X"].length)
     if np.dtype(_feature_type(block)).itemsize > files["X"].dtype.itemsize:
         files["X"].widen(_feature_type(block))

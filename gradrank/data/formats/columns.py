@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -126,7 +127,28 @@ def write_column(values: ArrayLike, path: str | Path) -> None:
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.ndim != 1:
         raise DataError(f"a column has one dimension, not {numbers.ndim}", path=path)
+    starts = range(0, len(numbers), _LINES_AT_ONCE)
+    write_column_blocks((numbers[start : start + _LINES_AT_ONCE] for start in starts), path)
+
+
+def write_column_blocks(blocks: Iterable[NDArray[np.float64]], path: str | Path) -> None:
+    """Write one number per line, given in blocks; the file appears when all of them are written.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "scores.txt"
+    >>> write_column_blocks([np.array([0.5]), np.array([2.0])], path)
+    >>> path.read_text()
+    '0.5\\n2.0\\n'
+    """
     with open_for_writing(path) as file:
-        for start in range(0, len(numbers), _LINES_AT_ONCE):
-            block = numbers[start : start + _LINES_AT_ONCE].tolist()
-            file.write("\n".join([*map(repr, block), ""]).encode())
+        for block in blocks:
+            file.write(column_lines(block).encode())
+
+
+def column_lines(numbers: NDArray[np.float64]) -> str:
+    """One number per line, each as short as reads back exactly.
+
+    >>> column_lines(np.array([0.1, 2.0]))
+    '0.1\\n2.0\\n'
+    """
+    return "\n".join([*map(repr, numbers.tolist()), ""])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import io
+import itertools
 import lzma
 import os
 import stat
@@ -19,6 +21,8 @@ from gradrank.errors import DataError
 from gradrank.runtime.files import replacing
 
 _MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
+# Highly compressible data grows manyfold: little is decompressed at once.
+_COMPRESSED_AT_ONCE = 1 << 18
 _FORMAT_NAME = {".gz": "gzip", ".xz": "xz", ".zst": "Zstandard"}
 
 
@@ -65,6 +69,92 @@ def read_bytes(path: str | Path) -> NDArray[np.uint8]:
         if isinstance(error, DataError):
             raise
         raise DataError(f"cannot be read: {getattr(error, 'strerror', None) or error}", path=path) from None
+
+
+def read_head(path: str | Path, count: int) -> bytes:
+    """The first bytes of a file's content, decompressed if it is compressed; of a pipe none, for they would be lost.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.gz"
+    >>> _ = path.write_bytes(gzip.compress(b"text"))
+    >>> read_head(path, 2)
+    b'te'
+    """
+    path = Path(path)
+    if not path.is_file():
+        return b"" if path.exists() and not path.is_dir() else read_bytes(path)[:count].tobytes()
+    try:
+        with path.open("rb") as file:
+            return b"".join(itertools.islice(read_pieces(file, path, count), 1))[:count]
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", path=path) from None
+
+
+def read_pieces(file: IO[bytes], path: Path, piece_bytes: int = 1 << 23) -> Iterator[bytes]:
+    """The content of an open file in pieces, decompressed if it is compressed; no more than a piece is held.
+
+    >>> import io
+    >>> list(read_pieces(io.BytesIO(gzip.compress(b"text")), Path("a.gz"), 2))
+    [b'te', b'xt']
+    """
+    head = file.read(8)
+    suffix = _compression(head, path)
+    try:
+        source = _Rejoined(head, file)
+        if suffix == ".zst":
+            yield from _unzstd_pieces(source, piece_bytes)
+            return
+        plain: Any = source
+        if suffix == ".gz":
+            plain = gzip.GzipFile(fileobj=cast(IO[bytes], source))
+        elif suffix == ".xz":
+            plain = lzma.LZMAFile(cast(IO[bytes], source))  # noqa: SIM115
+        with plain:
+            while piece := plain.read(piece_bytes):
+                yield piece
+    except (EOFError, OSError, zlib.error, lzma.LZMAError, _ZstdCorrupt) as error:
+        if suffix is None:
+            raise
+        name = _FORMAT_NAME[suffix]
+        raise DataError(f"the {name} data is cut short or corrupt: {error}", path=path) from None
+
+
+class _Rejoined(io.RawIOBase):
+    """A file whose first bytes were read already."""
+
+    def __init__(self, head: bytes, file: IO[bytes]) -> None:
+        self._head, self._file = head, file
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0:
+            head, self._head = self._head, b""
+            return head + self._file.read()
+        head, self._head = self._head[:size], self._head[size:]
+        return head + (self._file.read(size - len(head)) if len(head) < size else b"")
+
+
+def _unzstd_pieces(source: _Rejoined, piece_bytes: int) -> Iterator[bytes]:
+    import zstandard
+
+    frame, begun = zstandard.ZstdDecompressor().decompressobj(), False
+    while content := source.read(min(piece_bytes, _COMPRESSED_AT_ONCE)):
+        while content:
+            begun = True
+            try:
+                piece = frame.decompress(content)
+            except zstandard.ZstdError as error:
+                raise _ZstdCorrupt(str(error)) from None
+            if piece:
+                yield piece
+            content = b""
+            if frame.eof:
+                content = frame.unused_data
+                frame, begun = zstandard.ZstdDecompressor().decompressobj(), False
+    if begun:
+        raise _ZstdCorrupt("the last frame has no end")
 
 
 @contextmanager

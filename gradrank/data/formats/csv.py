@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gradrank.data.formats.compressed import open_for_writing, read_bytes, without_compression_suffix
 from gradrank.data.precision import FLOAT32_WHOLE, row_blocks
 from gradrank.data.ranking_data import RankingData
-from gradrank.data.roles import Columns, LabelChoice, resolve_roles
+from gradrank.data.roles import Columns, LabelChoice, Roles, resolve_roles
 from gradrank.data.tables import arrow, arrow_errors, data_of_table, existing, require, row_groups
 from gradrank.errors import DataError
 from gradrank.runtime.suggestions import known_keywords
@@ -58,17 +58,41 @@ def read_csv(
     pa, pyarrow_csv = arrow(), require("pyarrow.csv", "parquet")
     columns = Columns(qid=qid, labels=labels, docid=docid, weight=weight, features=features, keep=keep, ignore=ignore)
     path = existing(path)
-    delimiter = _delimiter(path, delimiter)
+    delimiter = delimiter_of(path, delimiter)
     content = read_bytes(path)
-    roles = resolve_roles(_header(content, delimiter, path), columns, path=path)
-    ids = [name for name in (roles.qid, roles.docid) if name is not None]
-    with arrow_errors(path, "CSV"):
-        table = pyarrow_csv.read_csv(
+    roles = resolve_roles(csv_header(content, delimiter, path), columns, path=path)
+    wanted = list(dict.fromkeys((*roles.named(), *roles.features)))
+
+    def read(types: Mapping[str, Any]) -> Any:
+        return pyarrow_csv.read_csv(
             pa.BufferReader(pa.py_buffer(content)),
             parse_options=pyarrow_csv.ParseOptions(delimiter=delimiter),
-            convert_options=pyarrow_csv.ConvertOptions(column_types={name: pa.large_string() for name in ids}),
+            convert_options=pyarrow_csv.ConvertOptions(column_types=types),
         )
-        return data_of_table(table, columns, regroup=regroup, path=path)
+
+    with arrow_errors(path, "CSV"):
+        return data_of_table(typed_table(read, roles, wanted), columns, regroup=regroup, path=path)
+
+
+def typed_table(read: Callable[[Mapping[str, Any]], Any], roles: Roles, wanted: Sequence[str]) -> Any:
+    """A table whose ids are text as it is written, and whose numbers are float64, which keeps the sign of −0.
+
+    ``read`` takes the types of columns; those of columns that hold something else are found out.
+    """
+    pa = arrow()
+    ids = {name: pa.large_string() for name in (roles.qid, roles.docid) if name is not None}
+    numbers = {name: pa.float64() for name in wanted if name not in ids}
+    try:
+        return read({**ids, **numbers})
+    except pa.ArrowInvalid as error:
+        if "conversion error" not in str(error):
+            raise
+    found = read(ids).schema
+    for name in list(numbers):
+        kind = found.field(name).type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            del numbers[name]
+    return read({**ids, **numbers})
 
 
 def write_csv(data: RankingData, path: str | Path, *, delimiter: str | None = None) -> None:
@@ -83,7 +107,7 @@ def write_csv(data: RankingData, path: str | Path, *, delimiter: str | None = No
     ['"qid"\\t"label"\\t"f1"', '"a"\\t1\\t1.5']
     """
     pyarrow_csv = require("pyarrow.csv", "parquet")
-    options = pyarrow_csv.WriteOptions(delimiter=_delimiter(path, delimiter))
+    options = pyarrow_csv.WriteOptions(delimiter=delimiter_of(path, delimiter))
     with open_for_writing(path) as file:
         tables = row_groups(data)
         first = next(tables)
@@ -104,7 +128,8 @@ def _with_whole_numbers(data: RankingData, schema: Any) -> Any:
     return schema
 
 
-def _delimiter(path: str | Path, given: str | None) -> str:
+def delimiter_of(path: str | Path, given: str | None) -> str:
+    """The character between fields: the one given, or a tab for ``.tsv``, or a comma."""
     if given is None:
         return "\t" if without_compression_suffix(path).suffix.lower() == ".tsv" else ","
     if len(given) != 1 or not given.isascii() or given in '"\r\n':
@@ -112,7 +137,8 @@ def _delimiter(path: str | Path, given: str | None) -> str:
     return given
 
 
-def _header(content: NDArray[np.uint8], delimiter: str, path: Path) -> list[str]:
+def csv_header(content: NDArray[np.uint8], delimiter: str, path: Path) -> list[str]:
+    """The names of the columns, from a file's first bytes."""
     line_end = np.flatnonzero(content[: 1 << 24] == ord("\n"))
     header = content[: line_end[0] if len(line_end) else len(content)].tobytes().removeprefix(b"\xef\xbb\xbf")
     try:

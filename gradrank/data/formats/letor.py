@@ -7,10 +7,8 @@ variant without ids and with a file of group sizes beside it.
 from __future__ import annotations
 
 import itertools
-import os
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +17,9 @@ from numpy.typing import NDArray
 from gradrank.data.formats import letor_kernel as kernel
 from gradrank.data.formats.columns import read_column
 from gradrank.data.formats.compressed import read_bytes, without_compression_suffix
-from gradrank.data.formats.letor_fault import NOT_UTF8, Fault, raise_fault
+from gradrank.data.formats.letor_fault import Fault, raise_fault
+from gradrank.data.formats.letor_parse import Parsed, Rules, parse_part
 from gradrank.data.formats.letor_write import write_letor
-from gradrank.data.formats.number_kernel import TOO_LARGE
 from gradrank.data.precision import Matrix, PrecisionCheck, sampled_rows
 from gradrank.data.ranking_data import (
     PRIMARY_LABEL,
@@ -32,6 +30,7 @@ from gradrank.data.ranking_data import (
 )
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
+from gradrank.runtime.memory import memory_limit
 from gradrank.runtime.threads import thread_count
 
 __all__ = ["read_letor", "write_letor"]
@@ -43,7 +42,7 @@ _LINE_BYTES = 1 << 14
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SIZE_FILE_SUFFIXES = (".query", ".group")
 _STARTS_WITH_QID = re.compile(rb"[ \t\r]*[^ \t\r\n#]+[ \t\r]+qid:")
-_LARGEST_INDEX = 999_999_999
+LARGEST_INDEX = 999_999_999
 
 
 def read_letor(
@@ -101,7 +100,7 @@ def read_letor(
     if limit < 0:
         raise DataError(f"the number of features is {limit}, expected 0 or more")
     text = read_bytes(path)
-    parts = _parts(text, _chunk_bytes)
+    parts = text_parts(text, _chunk_bytes)
     with ThreadPoolExecutor(thread_count(n_jobs), thread_name_prefix="gradrank") as pool:
         scans = list(pool.map(lambda part: kernel.scan_lines(text, *part), parts))
         first_rows = np.concatenate(([0], np.cumsum([rows for rows, _, _ in scans], dtype=np.int64)))
@@ -109,20 +108,18 @@ def read_letor(
         if n_docs == 0:
             raise DataError("holds no documents", path=path)
         first_document = next(first for rows, _, first in scans if rows)
-        sizes_path = _size_file(path, group_file, text, first_document)
-        rules = _Rules(first_index, min(limit - 1 + first_index, _LARGEST_INDEX), sizes_path is None, missing)
+        sizes_path = size_file(path, group_file, text, first_document)
+        rules = Rules(first_index, min(limit - 1 + first_index, LARGEST_INDEX), sizes_path is None, missing)
 
-        def parse(width: int, dtype: type) -> tuple[Matrix, NDArray[np.float32], list[_Parsed]]:
+        def parse(width: int, dtype: type) -> tuple[Matrix, NDArray[np.float32], list[Parsed]]:
             features = _zeros(n_docs, width, dtype, path)
             labels = np.empty(n_docs, dtype=np.float32)
 
-            def parse_part(start: int, end: int, first_row: int, end_row: int) -> _Parsed:
-                return _parse_part(
-                    text[start:end], start, features[first_row:end_row], labels[first_row:end_row], rules
-                )
+            def parse_rows(start: int, end: int, first_row: int, end_row: int) -> Parsed:
+                return parse_part(text[start:end], start, features[first_row:end_row], labels[first_row:end_row], rules)
 
             starts, ends = zip(*parts, strict=True)
-            return features, labels, list(pool.map(parse_part, starts, ends, first_rows[:-1], first_rows[1:]))
+            return features, labels, list(pool.map(parse_rows, starts, ends, first_rows[:-1], first_rows[1:]))
 
         highest = min(rules.last_index, max(index for _, index, _ in scans))
         width = max(0, highest + 1 - first_index) if n_features is None else n_features
@@ -146,7 +143,7 @@ def read_letor(
     if sizes_path is None:
         indptr, qid, order = _queries(parsed, first_rows, text, path, regroup)
     else:
-        indptr = _indptr_of_file(sizes_path, n_docs, path)
+        indptr = indptr_of_file(sizes_path, n_docs, path)
         qid = Strings.of(range(1, len(indptr)))
     if order is not None:
         features = features[order]
@@ -163,40 +160,10 @@ def read_letor(
     )
 
 
-@dataclass(frozen=True)
-class _Rules:
-    """What a line may hold."""
-
-    first_index: int
-    last_index: int
-    wants_qid: bool
-    missing: bool
-
-
-@dataclass(frozen=True)
-class _Parsed:
-    """What one part of the file gave besides features and labels."""
-
-    fault: Fault | None
-    columns: int
-    """Number of columns needed if there were too few, otherwise 0."""
-    long_numbers: bool
-    """Whether there are numbers with so many digits that float32 may not hold them."""
-    changed: NDArray[np.bool_]
-    """Columns with a number from 2^24 to 2^53, or its negative, that float32 changes."""
-    docid: tuple[NDArray[np.uint8], NDArray[np.int64]]
-    """Bytes and lengths, one per document; no bytes if no document has an id."""
-    qid: tuple[NDArray[np.uint8], NDArray[np.int64]]
-    """Bytes and lengths, one per run of documents with the same id."""
-    run_rows: NDArray[np.int64]
-    run_offsets: NDArray[np.int64]
-    """Where in the file each run's id stands."""
-
-
-def _parts(text: NDArray[np.uint8], chunk_bytes: int) -> list[tuple[int, int]]:
-    """Cut the text behind newlines into parts of about equal size."""
+def text_parts(text: NDArray[np.uint8], chunk_bytes: int, *, starts_file: bool = True) -> list[tuple[int, int]]:
+    """Cut the text behind newlines into parts of about equal size; the mark that may start a file is left out."""
     parts = []
-    start = len(_BYTE_ORDER_MARK) if text[:3].tobytes() == _BYTE_ORDER_MARK else 0
+    start = len(_BYTE_ORDER_MARK) if starts_file and text[:3].tobytes() == _BYTE_ORDER_MARK else 0
     while start < len(text):
         end = _behind_newline(text, min(start + chunk_bytes, len(text)) - 1)
         parts.append((start, end))
@@ -215,7 +182,7 @@ def _behind_newline(text: NDArray[np.uint8], position: int) -> int:
 
 def _zeros(n_docs: int, n_features: int, dtype: type, path: Path) -> Matrix:
     needed = n_docs * n_features * np.dtype(dtype).itemsize
-    available = _physical_memory()
+    available = memory_limit()
     try:
         if available is None or needed <= available:
             # Zeroed by the system page by page when first touched, by the thread that parses into it.
@@ -224,111 +191,10 @@ def _zeros(n_docs: int, n_features: int, dtype: type, path: Path) -> Matrix:
         pass
     raise DataError(
         f"{n_docs:,} documents with {n_features:,} features (the highest index found) need {needed / 1e9:,.1f} GB, "
-        f"more than this machine's memory{'' if available is None else f' of {available / 1e9:,.1f} GB'}",
+        f"more than the memory there is{'' if available is None else f' ({available / 1e9:,.1f} GB)'}; gradrank "
+        "convert turns it into the binary form (.gradrank), which is not held in memory",
         path=path,
     )
-
-
-def _physical_memory() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
-def _parse_part(
-    text: NDArray[np.uint8],
-    start: int,
-    features: Matrix,
-    labels: NDArray[np.float32],
-    rules: _Rules,
-) -> _Parsed:
-    """Parse the part of the file that starts at ``start`` into its rows of ``features`` and ``labels``."""
-    # A copy of its own ends with a newline for certain, and cannot change under the kernel.
-    chunk = np.empty(len(text) + 1, dtype=np.uint8)
-    chunk[:-1] = text
-    chunk[-1] = 10
-    n_docs = len(labels)
-    docids = np.zeros((n_docs, 2), dtype=np.int64)
-    runs = np.empty((n_docs if rules.wants_qid else 0, 3), dtype=np.int64)
-    uncertain = np.empty((16, 3), dtype=np.int64)
-    changed = np.zeros(features.shape[1], dtype=bool)
-    while True:
-        counts = np.zeros(5, dtype=np.int64)
-        code, offset = kernel.parse_lines(
-            chunk,
-            features,
-            labels,
-            rules.first_index,
-            rules.last_index,
-            rules.wants_qid,
-            rules.missing,
-            np.full(features.shape[1], -1, dtype=np.int64),
-            changed,
-            docids,
-            runs,
-            uncertain,
-            counts,
-        )
-        rows, n_runs, n_uncertain, columns, long_numbers = counts.tolist()
-        if n_uncertain <= len(uncertain):
-            break
-        uncertain = np.empty((n_uncertain, 3), dtype=np.int64)
-    if code == kernel.OK and rows != n_docs:
-        code, offset = kernel.CHANGED, len(chunk) - 1
-    faults = [] if code == kernel.OK else [Fault(code, start + offset)]
-    fault = _settle(uncertain[:n_uncertain], chunk, features, labels)
-    if fault is not None:
-        faults.append(Fault(fault.code, start + fault.offset))
-    qid = _gathered(chunk, np.ascontiguousarray(runs[:n_runs, 1:]))
-    docid = _gathered(chunk, docids[:rows])
-    for (buffer, lengths), spans in ((qid, runs[:n_runs, 1:]), (docid, docids)):
-        bad = _first_not_utf8(buffer, lengths)
-        if bad is not None:
-            faults.append(Fault(NOT_UTF8, start + int(spans[bad, 0])))
-    return _Parsed(
-        fault=min(faults, key=lambda fault: fault.offset, default=None),
-        columns=columns,
-        long_numbers=bool(long_numbers),
-        changed=changed,
-        docid=docid,
-        qid=qid,
-        run_rows=runs[:n_runs, 0].copy(),
-        run_offsets=runs[:n_runs, 1] + start,
-    )
-
-
-def _gathered(chunk: NDArray[np.uint8], spans: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The bytes at the spans (start, length), one after the other, and their lengths."""
-    lengths = spans[:, 1].copy()
-    buffer = np.empty(lengths.sum(), dtype=np.uint8)
-    kernel.gather(chunk, spans, buffer)
-    return buffer, lengths
-
-
-_TOKEN = re.compile(rb"[^ \t\r\n#]+")
-
-
-def _settle(
-    uncertain: NDArray[np.int64], chunk: NDArray[np.uint8], features: Matrix, labels: NDArray[np.float32]
-) -> Fault | None:
-    """Let Python read the numbers that the kernel was not certain of."""
-    if len(uncertain) == 0:
-        return None
-    content = chunk.tobytes()
-    for row, column, offset in uncertain.tolist():
-        match = _TOKEN.match(content, offset)
-        assert match is not None
-        value = float(match[0])
-        with np.errstate(over="ignore"):
-            infinite = np.isinf(np.float32(value))
-        if infinite:
-            return Fault(TOO_LARGE + (kernel.LABEL if column < 0 else 0), offset)
-        if column < 0:
-            labels[row] = value
-        elif column < features.shape[1]:
-            features[row, column] = value
-    return None
 
 
 def _needs_float64(
@@ -336,8 +202,8 @@ def _needs_float64(
     text: NDArray[np.uint8],
     parts: list[tuple[int, int]],
     first_rows: NDArray[np.int64],
-    rules: _Rules,
-    parsed: list[_Parsed],
+    rules: Rules,
+    parsed: list[Parsed],
 ) -> bool:
     """Whether float32 loses too much; only the parts with the rows that are looked at are read once more."""
     n_docs, n_features = narrow.shape
@@ -350,25 +216,10 @@ def _needs_float64(
             row, end_row = int(first_rows[number]), min(int(first_rows[number + 1]), end)
             features = np.zeros((end_row - row, n_features))
             # Reading stops where there is no more room, which is where the rows that are looked at end.
-            _parse_part(text[slice(*parts[number])], 0, features, np.empty(len(features), dtype=np.float32), rules)
+            parse_part(text[slice(*parts[number])], 0, features, np.empty(len(features), dtype=np.float32), rules)
             skipped = max(0, start - row)
             check.look(row + skipped, features[skipped:])
     return check.needs_float64(narrow)
-
-
-def _first_not_utf8(buffer: NDArray[np.uint8], lengths: NDArray[np.int64]) -> int | None:
-    """Number of the first string that is not UTF-8."""
-    if len(buffer) == 0 or buffer.max() < 128:
-        return None
-    content = buffer.tobytes()
-    end = 0
-    for number, length in enumerate(lengths.tolist()):
-        start, end = end, end + length
-        try:
-            content[start:end].decode()
-        except UnicodeDecodeError:
-            return number
-    return None
 
 
 def _joined(pieces: list[tuple[NDArray[np.uint8], NDArray[np.int64]]], count: int) -> Strings:
@@ -378,7 +229,7 @@ def _joined(pieces: list[tuple[NDArray[np.uint8], NDArray[np.int64]]], count: in
 
 
 def _queries(
-    parsed: list[_Parsed], first_rows: NDArray[np.int64], text: NDArray[np.uint8], path: Path, regroup: bool
+    parsed: list[Parsed], first_rows: NDArray[np.int64], text: NDArray[np.uint8], path: Path, regroup: bool
 ) -> tuple[NDArray[np.int64], Strings, NDArray[np.int64] | None]:
     """Query boundaries, query ids, and the row order if rows have to move."""
     n_docs = int(first_rows[-1])
@@ -409,7 +260,7 @@ def _numbered(ids: Strings) -> NDArray[np.int64]:
     return np.array([number_of[value] for value in values], dtype=np.int64)
 
 
-def _size_file(path: Path, group_file: str | Path | None, text: NDArray[np.uint8], first_document: int) -> Path | None:
+def size_file(path: Path, group_file: str | Path | None, text: NDArray[np.uint8], first_document: int) -> Path | None:
     """The file with the queries' sizes, or None if the lines hold query ids."""
     if group_file is not None:
         return Path(group_file)
@@ -423,7 +274,7 @@ def _size_file(path: Path, group_file: str | Path | None, text: NDArray[np.uint8
     return None
 
 
-def _indptr_of_file(sizes_path: Path, n_docs: int, path: Path) -> NDArray[np.int64]:
+def indptr_of_file(sizes_path: Path, n_docs: int, path: Path) -> NDArray[np.int64]:
     sizes = read_column(sizes_path, what="group sizes")
     bad = np.flatnonzero((sizes != np.floor(sizes)) | (sizes < 1) | (sizes > n_docs))
     if len(bad):

@@ -30,12 +30,15 @@ class Fault:
     offset: int
 
 
-def raise_fault(fault: Fault, text: NDArray[np.uint8], path: Path, *, limit: int = 0, fixed: bool = False) -> NoReturn:
+def raise_fault(
+    fault: Fault, text: NDArray[np.uint8], path: Path, *, limit: int = 0, fixed: bool = False, lines_before: int = 0
+) -> NoReturn:
     """Raise the error that a fault stands for.
 
-    ``limit`` is the number of features allowed; ``fixed`` tells that it was given as the exact number.
+    ``limit`` is the number of features allowed; ``fixed`` tells that it was given as the exact number. ``lines_before``
+    is the number of lines in front of the text, if it is part of a file.
     """
-    newlines = 0
+    newlines = lines_before
     for start in range(0, fault.offset, _COUNTED_AT_ONCE):
         newlines += int(np.count_nonzero(text[start : min(start + _COUNTED_AT_ONCE, fault.offset)] == 10))
     raise DataError(_message(fault, text, limit, fixed), path=path, line=newlines + 1)

@@ -61,11 +61,7 @@ def read_parquet(
     pa, pq = arrow(), require("pyarrow.parquet", "parquet")
     columns = Columns(qid=qid, labels=labels, docid=docid, weight=weight, features=features, keep=keep, ignore=ignore)
     path = existing(path)
-    parts = [path]
-    if path.is_dir():
-        parts = sorted(part for part in path.glob("*.parquet") if not part.name.startswith((".", "_")))
-        if not parts:
-            raise DataError("holds no .parquet file", path=path)
+    parts = parquet_parts(path)
     with arrow_errors(path, "Parquet"):
         schema = pq.read_schema(parts[0])
         for part in parts[1:]:
@@ -80,6 +76,16 @@ def read_parquet(
         named = pa.concat_tables([_columns(part, roles.named()) for part in parts], promote_options="permissive")
         n_docs = sum(pq.read_metadata(part).num_rows for part in parts)
         return assemble(named, n_docs, roles, lambda: _blocks(parts, roles.features), regroup, path)
+
+
+def parquet_parts(path: Path) -> list[Path]:
+    """The files of a table: a file alone, or those of a folder in order of their names."""
+    if not path.is_dir():
+        return [path]
+    parts = sorted(part for part in path.glob("*.parquet") if not part.name.startswith((".", "_")))
+    if not parts:
+        raise DataError("holds no .parquet file", path=path)
+    return parts
 
 
 def _columns(path: Path, names: list[str]) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gradrank.data.formats.columns import read_column
-from gradrank.data.formats.compressed import read_bytes, without_compression_suffix
+from gradrank.data.formats.compressed import read_head, without_compression_suffix
 from gradrank.data.formats.file_formats import FORMATS as FORMATS
 from gradrank.data.formats.file_formats import LETOR as LETOR
 from gradrank.data.formats.file_formats import FileFormat
@@ -69,7 +69,12 @@ def read_data(
     reader = form.function(form.read)
     _check_options(form, [option.name for option in form.options] + _exempt(reader), options, "reading")
     data: RankingData = reader(path, **options)
-    for name, file in (label_files or {}).items():
+    return with_label_files(data, label_files or {})
+
+
+def with_label_files(data: RankingData, files: Mapping[str, str | Path]) -> RankingData:
+    """The data with further label sources, each from a file of one number per line in the order of the input's rows."""
+    for name, file in files.items():
         values = read_column(file, expected=data.n_docs, missing=True, what=f"{name} labels")
         data = data.with_label(name, data.from_input_order(values))
     return data
@@ -129,7 +134,7 @@ def format_to_read(path: str | Path, format: str | None = None) -> FileFormat:
 
 
 def _looks_like_text(path: Path) -> bool:
-    return not (read_bytes(path)[:4096] == 0).any()
+    return b"\0" not in read_head(path, 4096)
 
 
 def _named(name: str) -> FileFormat:

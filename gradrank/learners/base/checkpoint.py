@@ -68,7 +68,10 @@ def keeper(course: ResumableCourse, path: str | Path, run: Mapping[str, Any], ev
         }
         content = course.pack(manifest)
         with replacing(path) as temporary:
-            temporary.write_bytes(content)
+            try:
+                temporary.write_bytes(content)
+            except OSError as error:
+                raise TrainingError(f"{path}: cannot be written: {error.strerror or error}") from None
 
     return write
 

@@ -18,7 +18,7 @@ from gradrank.learners.base.crew import ALONE, Crew
 from gradrank.learners.base.loop import ResumableCourse
 from gradrank.learners.base.monitor import TRAINING
 from gradrank.learners.trees.diagnostics import Recorder
-from gradrank.learners.trees.grower import TreeGrower
+from gradrank.learners.trees.grower import TreeGrower, separate_sets
 from gradrank.learners.trees.leaf_values import StepRule, first_rule, leaf_values, optimal_values
 from gradrank.learners.trees.parameters import TreeParameters
 from gradrank.measures import AnyMeasure
@@ -29,6 +29,8 @@ from gradrank.objectives import BoundObjective, Objective
 
 Trees = tuple[Tree, ...]
 Floats = NDArray[np.float32]
+Leaves = Mapping[str, NDArray[np.int32]]
+"""For each data set by name the leaf of each document."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +59,18 @@ class TreeCourse(ResumableCourse):
         """The trees of every step, values shrunk."""
 
     @abstractmethod
-    def _add(self, trees: Trees, leaves: Sequence[NDArray[np.int32]]) -> None:
-        """Add trees to the scores; ``leaves`` are those of the training documents."""
+    def _add(self, trees: Trees, leaves: Sequence[Leaves]) -> None:
+        """Add trees to the scores; ``leaves`` tell for each tree which leaf each document reaches."""
 
-    def add(self, trees: Trees, leaves: Sequence[NDArray[np.int32]] | None = None) -> None:
+    def add(self, trees: Trees, leaves: Sequence[Leaves] | None = None) -> None:
         """Add the trees of a step, grown now or in an earlier run."""
-        self._add(trees, leaves or [self.leaves(tree, self.train) for tree in trees])
+        self._add(trees, leaves or [self._leaves(tree) for tree in trees])
         self.steps.append(trees)
 
-    def leaves(self, tree: Tree, data: RankingData) -> NDArray[np.int32]:
-        """The leaf of each document."""
-        return assign_leaves(tree, data.X, n_jobs=self.parameters.n_jobs)
+    def _leaves(self, tree: Tree) -> Leaves:
+        """The leaf of each document, of the training data and of every other set."""
+        sets = separate_sets(self.train, self.watched)
+        return {name: assign_leaves(tree, data.X, n_jobs=self.parameters.n_jobs) for name, data in sets.items()}
 
     def go_on_from(self, steps: Sequence[Trees]) -> None:
         """Take over the trees of an earlier run."""
@@ -154,7 +157,7 @@ class LambdaCourse(TreeCourse):
         self._bound = bound
         self._recorder = recorder
         self._crew = crew
-        self._grower = TreeGrower(train, parameters, split=rules.split, crew=crew)
+        self._grower = TreeGrower(train, parameters, split=rules.split, watched=watched, crew=crew)
         self._combiner = None
         if rules.step.startswith("optimal"):
             # By the objective's measure, or the one that chooses the model.
@@ -183,14 +186,14 @@ class LambdaCourse(TreeCourse):
             self.observe(number)
             self.add(trees)
 
-    def _add(self, trees: Trees, leaves: Sequence[NDArray[np.int32]]) -> None:
+    def _add(self, trees: Trees, leaves: Sequence[Leaves]) -> None:
         (tree,), (leaf,) = trees, leaves
-        self._scores[TRAINING] += tree.leaf_value[leaf]
+        self._scores[TRAINING] += tree.leaf_value[leaf[TRAINING]]
         for name, data in self.watched.items():
             if data is self.train:
                 self._scores[name] = self._scores[TRAINING]
             else:
-                self._scores[name] += tree.leaf_value[self.leaves(tree, data)]
+                self._scores[name] += tree.leaf_value[leaf[name]]
 
     def advance(self, step: int) -> bool:
         """See Course.advance."""
@@ -198,7 +201,8 @@ class LambdaCourse(TreeCourse):
         gradients = self._bound.gradients(self._scores[TRAINING], step)
         lambdas, rhos = self.sampled(gradients.lambdas, gradients.rhos, step)
         tree = self._grower.grow(lambdas, rhos, step)
-        leaf = self.leaves(tree, self.train)
+        leaves = self._grower.leaves(tree)
+        leaf = leaves[TRAINING]
         values = tree.leaf_value
         if self.parameters.monotone_constraints is None:
             values = leaf_values(
@@ -207,5 +211,5 @@ class LambdaCourse(TreeCourse):
         if self._combiner is not None:
             here = self._combiner.only(self.sampled_queries(step))
             values = optimal_values(self.rules.step, values, leaf, self._scores[TRAINING], here)
-        self.add((replace(tree, leaf_value=self.parameters.learning_rate * values),), [leaf])
+        self.add((replace(tree, leaf_value=self.parameters.learning_rate * values),), [leaves])
         return True

@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
 from gradrank.learners.base.crew import ALONE, Crew
+from gradrank.learners.base.monitor import TRAINING
+from gradrank.learners.trees.binning import NO_STEP, BinnedLeaves, make_dataset
 from gradrank.learners.trees.parameters import TreeParameters
 from gradrank.learners.trees.rounding import rounded_at_random
-from gradrank.models.trees.ensemble import Tree, read_booster_tree
+from gradrank.models.trees.ensemble import Tree, assign_leaves, read_booster_tree
+from gradrank.runtime.memory import is_mapped
 from gradrank.runtime.threads import thread_count
 
 # Gradients are rounded to so many levels: what LightGBM's single bytes hold. Its sums have 32 bits.
@@ -49,7 +52,7 @@ _VALUES_PER_THREAD = 250_000
 class TreeGrower:
     """A LightGBM dataset and booster that grow a tree for given gradients.
 
-    The tree's leaf values are LightGBM's own and are meant to be replaced.
+    The tree's leaf values are LightGBM's own, or 0, and are meant to be replaced.
 
     Parameters
     ----------
@@ -59,6 +62,8 @@ class TreeGrower:
         The shape of the trees.
     split
         Rule of the splits: ``mse`` or ``newton``.
+    watched
+        Further data sets by name, whose leaves are asked for.
     share_binning
         A grower of the same data, whose bins are used again.
     crew
@@ -71,6 +76,7 @@ class TreeGrower:
         parameters: TreeParameters,
         *,
         split: str,
+        watched: Mapping[str, RankingData] | None = None,
         share_binning: TreeGrower | None = None,
         crew: Crew = ALONE,
     ) -> None:
@@ -81,6 +87,7 @@ class TreeGrower:
 
         self._split = split
         self._parameters = parameters
+        self._sets = separate_sets(data, watched or {})
         self._gradients: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
         self._ones = np.ones(data.n_docs, dtype=np.float32)
         # Under monotone constraints LightGBM's own leaf values stay, and they shall be exact. On part of the features
@@ -89,32 +96,36 @@ class TreeGrower:
         partial = parameters.colsample_bytree < 1.0 or any(name in _SAMPLING for name in extra)
         self._quantized = parameters.quantized and parameters.monotone_constraints is None and not partial
         self._levels = min(_LEVELS, _LARGEST_SUM // data.n_docs)
+        # Under monotone constraints LightGBM's own leaf values are needed, and other ways to boost change its scores.
+        mapped = is_mapped(data.X)
+        self._by_bins = (
+            mapped and parameters.monotone_constraints is None and not any(name in _SAMPLING for name in extra)
+        )
         settings = _settings(data, parameters, split) | {
+            "learning_rate": NO_STEP if self._by_bins else 1.0,
             "use_quantized_grad": self._quantized,
             "num_grad_quant_bins": self._levels,
             # Same trees for any number of threads: sums of whole numbers are the same in any order, and LightGBM may
             # go by rows or by columns as it finds quicker; sums of other numbers go by columns, one thread per column.
-            "force_col_wise": not self._quantized,
+            # Going by rows needs a second copy of the bins, for which there may be no room where features are not held.
+            "force_col_wise": mapped or not self._quantized,
             **crew.tree_settings(),
             **extra,
         }
         try:
             if share_binning is None:
-                self._dataset = lightgbm.Dataset(
-                    np.ascontiguousarray(data.X),
-                    label=np.zeros(data.n_docs, dtype=np.float32),
-                    categorical_feature=_categorical(data, parameters.categorical_feature),
-                    params=settings,
-                    free_raw_data=True,
-                )
+                categorical = _categorical(data, parameters.categorical_feature)
+                self._dataset = make_dataset(data, settings, categorical=categorical)
+                self._binned = self._binned_sets(settings, bool(categorical))
             else:
                 self._dataset = share_binning._dataset
-            self._booster = lightgbm.Booster(settings, self._dataset)
+                self._binned = share_binning._binned
             self._settings = settings
+            self._booster = self._new_booster(settings)
         except lightgbm.basic.LightGBMError as error:
             raise TrainingError(f"LightGBM refuses: {error}") from None
         self._error = lightgbm.basic.LightGBMError
-        self._grown = 0
+        self._leaves: dict[str, NDArray[np.int32]] = {}
 
     def grow(self, lambdas: NDArray[np.float32], rhos: NDArray[np.float32], step: int) -> Tree:
         """Grow the tree of step ``step`` that fits the λ's: by least squares, or by Newton gain with ρ."""
@@ -133,28 +144,60 @@ class TreeGrower:
             finished = self._booster.update(fobj=self._stored_gradients)
         except self._error as error:
             raise TrainingError(f"LightGBM refuses: {error}") from None
+        self._leaves = {}
         if finished:
             # No split improves anything, as when every λ is 0. A later step may find one: it may see other queries.
             self._grown = self._booster.num_trees()
             return Tree.of(leaf_value=[0.0])
         tree = read_booster_tree(self._booster, self._grown)
-        self._grown += 1
+        if self._binned_leaves is None:
+            self._grown += 1
+        else:
+            self._leaves = self._binned_leaves.take_back(tree)
         return tree
+
+    def leaves(self, tree: Tree) -> dict[str, NDArray[np.int32]]:
+        """The leaf of the tree grown last that each document reaches, for the training data and the watched sets."""
+        found = dict(self._leaves)
+        for name, data in self._sets.items():
+            if name not in found:
+                found[name] = assign_leaves(tree, data.X, n_jobs=self._parameters.n_jobs)
+        return found
+
+    def _binned_sets(self, settings: Mapping[str, Any], categorical: bool) -> dict[str, Any]:
+        """LightGBM datasets of the watched sets that lie in files and whose leaves bins can tell."""
+        if not self._by_bins or categorical:  # categories that the training data lacks have no bin of their own
+            return {}
+        return {
+            name: make_dataset(data, settings, reference=self._dataset)
+            for name, data in self._sets.items()
+            if name != TRAINING and is_mapped(data.X)
+        }
+
+    def _new_booster(self, settings: Mapping[str, Any]) -> Any:
+        import lightgbm
+
+        booster = lightgbm.Booster(dict(settings), self._dataset)
+        self._binned_leaves = BinnedLeaves(booster, self._binned) if self._by_bins else None
+        self._grown = 0
+        return booster
 
     def _reseed(self, step: int) -> None:
         """A new booster with a seed of its own for this step, so that an interrupted run goes on as if it had not been.
 
         LightGBM draws the features of a tree from a state that cannot be set later.
         """
-        import lightgbm
-
         seed = int(np.random.default_rng([self._parameters.random_state, step]).integers(2**31 - 1))
-        self._booster = lightgbm.Booster({**self._settings, "seed": seed}, self._dataset)
-        self._grown = 0
+        self._booster = self._new_booster({**self._settings, "seed": seed})
 
     def _stored_gradients(self, _scores: Any, _dataset: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         assert self._gradients is not None
         return self._gradients
+
+
+def separate_sets(train: RankingData, watched: Mapping[str, RankingData]) -> dict[str, RankingData]:
+    """The training data and the watched sets that are not it."""
+    return {TRAINING: train, **{name: data for name, data in watched.items() if data is not train}}
 
 
 def default_leaf_size(n_docs: int) -> int:
@@ -171,7 +214,6 @@ def _settings(data: RankingData, parameters: TreeParameters, split: str) -> dict
     settings: dict[str, Any] = {
         "objective": "none",
         "boosting": "gbdt",
-        "learning_rate": 1.0,
         "num_leaves": int(parameters.num_leaves),
         "min_data_in_leaf": default_leaf_size(data.n_docs) if leaf_size is None else int(leaf_size),
         "max_depth": -1 if not depth else int(depth),

@@ -14,7 +14,7 @@ from gradrank.errors import TrainingError
 from gradrank.learners.base.loop import Callback
 from gradrank.learners.base.monitor import TRAINING, Monitor, watched_sets
 from gradrank.learners.base.training_facts import training_facts
-from gradrank.learners.trees.boosting import Rules, TreeCourse, Trees
+from gradrank.learners.trees.boosting import Leaves, Rules, TreeCourse, Trees
 from gradrank.learners.trees.grower import TreeGrower
 from gradrank.learners.trees.lambdamart import LambdaMART
 from gradrank.learners.trees.leaf_values import leaf_values
@@ -92,8 +92,10 @@ class GradeCourse(TreeCourse):
         weight = np.ones(train.n_docs) if train.weight is None else np.repeat(train.weight, train.sizes)
         self._counted = (weight * ~np.isnan(labels)).astype(np.float32)
         self._targets = (labels[:, None] == grades[None, :]).astype(np.float32)
-        first = TreeGrower(train, parameters, split=rules.split)
-        others = [TreeGrower(train, parameters, split=rules.split, share_binning=first) for _ in grades[1:]]
+        first = TreeGrower(train, parameters, split=rules.split, watched=watched)
+        others = [
+            TreeGrower(train, parameters, split=rules.split, watched=watched, share_binning=first) for _ in grades[1:]
+        ]
         self._growers = [first, *others]
         self._sets = {TRAINING: train, **watched}
         self._raw = {name: np.zeros((data.n_docs, len(grades))) for name, data in self._sets.items()}
@@ -103,11 +105,10 @@ class GradeCourse(TreeCourse):
         """See Course.scores."""
         return self._scores
 
-    def _add(self, trees: Trees, leaves: Sequence[NDArray[np.int32]]) -> None:
+    def _add(self, trees: Trees, leaves: Sequence[Leaves]) -> None:
         for name, data in self._sets.items():
             for k, tree in enumerate(trees):
-                leaf = leaves[k] if data is self.train else self.leaves(tree, data)
-                self._raw[name][:, k] += tree.leaf_value[leaf]
+                self._raw[name][:, k] += tree.leaf_value[leaves[k][TRAINING if data is self.train else name]]
             self._scores[name][:] = _softmax(self._raw[name]) @ self._grades
 
     def advance(self, step: int) -> bool:
@@ -121,8 +122,9 @@ class GradeCourse(TreeCourse):
             lambdas, rhos = (self._targets[:, k] - p) * self._counted, p * (1 - p) * self._counted
             lambdas, rhos = self.sampled(lambdas, rhos, step)
             tree = grower.grow(lambdas, rhos, step)
-            leaves.append(self.leaves(tree, self.train))
-            values = leaf_values(self.rules.step, leaves[-1], tree.n_leaves, lambdas, rhos, self.parameters.reg_lambda)
+            leaves.append(grower.leaves(tree))
+            leaf = leaves[-1][TRAINING]
+            values = leaf_values(self.rules.step, leaf, tree.n_leaves, lambdas, rhos, self.parameters.reg_lambda)
             trees.append(replace(tree, leaf_value=shrinkage * values))
         self.add(tuple(trees), leaves)
         return True

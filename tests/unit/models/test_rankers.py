@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -188,3 +190,14 @@ def test_ubjson_values(content, value):
 def test_damaged_ubjson_is_refused(content):
     with pytest.raises(ModelError, match="UBJSON"):
         parse_ubjson(content)
+
+
+def test_a_full_disk_is_one_clear_error(tmp_path, monkeypatch):
+    def full(*_args, **_more):
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "model.json").write_text("old")
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(ModelError, match=r"model\.json: cannot be written: No space left on device"):
+        LinearRanker([1.0], feature_names=["f1"]).save(tmp_path / "model.json")
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"old"]

@@ -71,7 +71,7 @@ def test_arrays_are_maps_of_the_files(tmp_path):
 
 
 def test_a_map_is_written_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("gradrank.data.formats.binary._COPY_BYTES", 8)  # one row at a time
+    monkeypatch.setattr("gradrank.data.formats.array_file._COPY_BYTES", 8)  # one row at a time
     write_binary(example(), tmp_path / "a.gradrank")
     write_binary(open_binary(tmp_path / "a.gradrank"), tmp_path / "b.gradrank")
     assert_same(open_binary(tmp_path / "b.gradrank"), example())

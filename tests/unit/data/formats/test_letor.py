@@ -322,7 +322,7 @@ class TestErrors:
             read_letor(tmp_path / "nothing.txt")
 
     def test_more_than_memory(self, write, monkeypatch):
-        monkeypatch.setattr(letor, "_physical_memory", lambda: 1_000_000)
+        monkeypatch.setattr(letor, "memory_limit", lambda: 1_000_000)
         path = write("1 qid:1 90000:1\n" * 3)
         with pytest.raises(DataError, match=r"3 documents with 90,000 features .* need 0.0 GB, more than"):
             read_letor(path)

@@ -470,3 +470,10 @@ def test_failed_write_leaves_nothing(tmp_path):
         with pytest.raises(DataError, match="cannot be written"):
             write(data, tmp_path / "nowhere" / "a")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_csv_keeps_the_sign_of_zero(tmp_path):
+    data = RankingData.from_arrays([[-0.0, 1.0], [0.0, -0.0]], [0, 1], qid=[1, 1])
+    write_csv(data, tmp_path / "a.csv")
+    read = read_csv(tmp_path / "a.csv")
+    assert np.signbit(read.X).tolist() == [[True, False], [False, True]]
