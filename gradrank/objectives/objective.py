@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -114,6 +115,12 @@ class BoundObjective(ABC):
         """What each label source gives to learn from; empty for objectives that know no pairs."""
         return []
 
-    def start(self) -> float:
-        """A constant that scores may start from."""
+    def start(self, add: Callable[[NDArray[np.float64]], float] = np.sum) -> float:
+        """A constant that scores may start from.
+
+        Parameters
+        ----------
+        add
+            How numbers are summed: over the documents of all processes where several train together.
+        """
         return 0.0
