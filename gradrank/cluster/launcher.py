@@ -50,6 +50,7 @@ def make_job(
 def first_cause(found: Sequence[BaseException]) -> BaseException:
     """The error to tell: what a worker found wrong, before that it died, before that others lost it.
 
+    >>> from gradrank.errors import DataError
     >>> first_cause([LostPeer("worker 2 was lost"), DataError("a.txt:2: no number")])
     DataError('a.txt:2: no number')
     """

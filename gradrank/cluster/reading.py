@@ -153,7 +153,7 @@ def _numbered(names: Sequence[str]) -> bool:
 
 
 def _aligned(data: RankingData, names: tuple[str, ...], labels: Sequence[str], docids: bool) -> RankingData:
-    matrix = data.X
+    matrix: Any = data.X
     if data.n_features < len(names):
         matrix = np.zeros((data.n_docs, len(names)), dtype=data.X.dtype)
         matrix[:, : data.n_features] = data.X
@@ -223,8 +223,9 @@ def _brought_together(
             rest.append(replace_data(piece, piece.data.take_queries(ranks < 0)))
     came = [item for own in member.mesh.exchange_values(outgoing) for item in own]
     parts = [unpack(item["data"]) for item in sorted(came, key=lambda item: int(item["number"]))]
-    if parts:
-        whole = _regrouped(joined(parts))
+    moved = joined(parts)
+    if moved is not None:
+        whole = _regrouped(moved)
         rest.append(Piece(min(int(item["number"]) for item in came), "", whole, False))
     return rest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +115,7 @@ class BoundObjective(ABC):
         """What each label source gives to learn from; empty for objectives that know no pairs."""
         return []
 
-    def start(self, add: Callable[[NDArray[np.float64]], float] = np.sum) -> float:
+    def start(self, add: Callable[[NDArray[Any]], float] = np.sum) -> float:
         """A constant that scores may start from.
 
         Parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +66,7 @@ class BoundRegression(BoundObjective):
         self._label = np.where(judged, labels, 0.0)
         self._weight = (weight * judged).astype(np.float32)
 
-    def start(self, add: Callable[[NDArray[np.float64]], float] = np.sum) -> float:
+    def start(self, add: Callable[[NDArray[Any]], float] = np.sum) -> float:
         """The weighted mean label; see BoundObjective.start."""
         total = float(add(self._weight))
         return float(add(self._label * self._weight) / total) if total > 0 else 0.0

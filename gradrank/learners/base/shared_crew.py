@@ -77,4 +77,5 @@ class SharedCrew(Crew):
             digest.update(np.asarray(data.X[rows.start], dtype=np.float64).tobytes())
             own += np.array([int.from_bytes(digest.digest(), "little"), 1], dtype=np.uint64)
         everywhere = [np.asarray(part) for part in self.gather(own)]
-        return "-".join(f"{int(number):x}" for number in np.sum(everywhere, axis=0, dtype=np.uint64))
+        summed = np.array(everywhere).sum(axis=0, dtype=np.uint64)
+        return "-".join(f"{number:x}" for number in summed.tolist())

@@ -105,7 +105,7 @@ class TreeCourse(ResumableCourse):
         self.go_on_from([ensemble.trees[at : at + width] for at in range(0, len(ensemble.trees), width)])
         return manifest
 
-    def growers(self, count: int) -> list[TreeGrower] | list[SharedGrower]:
+    def growers(self, count: int) -> Sequence[TreeGrower | SharedGrower]:
         """So many growers over one binning of the training data."""
         if self.crew.shared:
             from gradrank.learners.trees.shared_grower import SharedGrower
@@ -191,7 +191,7 @@ class LambdaCourse(TreeCourse):
             raise TrainingError(f"{objective} has no usable second derivative: use split mse and step gradient")
         self._bound = bound
         self._recorder = recorder
-        (self._grower,) = self.growers(1)
+        self._grower = self.growers(1)[0]
         self._combiner = None
         if rules.step.startswith("optimal"):
             # By the objective's measure, or the one that chooses the model.
