@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from gradrank.cluster.launcher import GRACE_SECONDS, Heard, Launcher, first_cause
 from gradrank.cluster.mesh import LostPeer
-from gradrank.cluster.worker import Job, Surroundings, work, worker_name
+from gradrank.cluster.worker import Job, Surroundings, failure_of, reported, worker_name
 from gradrank.errors import ClusterError, MissingExtraError, TrainingError
 
 _MEETING_SECONDS = 60
@@ -99,6 +99,7 @@ class _Watch:
         self._beat = 0
         self._looked = time.monotonic()
         self._lost: dict[int, BaseException] = {}
+        self._results: dict[int, dict[str, Any]] = {}
 
     def outcome(self, said: Any, heard: Heard) -> list[dict[str, Any]]:
         """Wait for all workers; after the first error only for a while."""
@@ -123,7 +124,7 @@ class _Watch:
         failed = self._failures()
         if failed:
             raise first_cause(failed)
-        return [future.result() for future in self._futures]
+        return [self._result(rank) for rank in range(len(self._futures))]
 
     def end(self) -> None:
         """Let every worker end, and forget the run."""
@@ -146,13 +147,21 @@ class _Watch:
     def _failures(self) -> list[BaseException]:
         found = list(self._lost.values())
         for rank, future in enumerate(self._futures):
-            if rank in self._lost or not future.done() or future.status == "finished":
+            if rank in self._lost or not future.done():
                 continue
-            if future.status == "error":
+            if future.status == "finished":
+                failed = failure_of(self._result(rank))
+                found += [failed] if failed is not None else []
+            elif future.status == "error":
                 found.append(future.exception())
             else:
                 found.append(LostPeer(f"{self._name(rank)} was lost"))
         return found
+
+    def _result(self, rank: int) -> dict[str, Any]:
+        if rank not in self._results:
+            self._results[rank] = self._futures[rank].result()
+        return self._results[rank]
 
     def _name(self, rank: int) -> str:
         return worker_name(rank, self._job.size, self._workers.addresses[rank])
@@ -201,7 +210,7 @@ def _task(job: dict[str, Any], rank: int, name: str) -> dict[str, Any]:
     if worker.address.startswith("inproc"):
         host = "127.0.0.1"
     around = Surroundings(host, exchange, said.put, _Asked(wish))
-    return work(Job(**{**job, "threads": threads}), rank, around)
+    return reported(Job(**{**job, "threads": threads}), rank, around)
 
 
 class _Asked:

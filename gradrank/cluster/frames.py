@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -62,15 +62,15 @@ def _with_arrays(value: Any, arrays: memoryview) -> Any:
     return content if kind is None else np.frombuffer(content, dtype=kind).reshape(shape)
 
 
-def write_frame(stream: IO[bytes], value: Any) -> None:
+def write_frame(stream: Any, value: Any) -> None:
     """Write one message to a pipe."""
     content = encode(value)
     stream.write(_LENGTH.pack(len(content)) + content)
     stream.flush()
 
 
-def read_frame(stream: IO[bytes]) -> Any | None:
-    """Read one message from a pipe; None at its end."""
+def read_frame(stream: Any) -> Any | None:
+    """Read one message from a pipe; None at its end, as for a message that is None."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None

@@ -105,6 +105,28 @@ def work(job: Job, rank: int, around: Surroundings) -> dict[str, Any]:
             _end(child)
 
 
+def reported(job: Job, rank: int, around: Surroundings) -> dict[str, Any]:
+    """As :func:`work`, but an error is part of what is given back: engines would log it at length and try again."""
+    try:
+        return work(job, rank, around)
+    except errors.GradrankError as error:
+        return {"failed": str(error), "kind": type(error).__name__}
+
+
+def failure_of(result: Mapping[str, Any]) -> Exception | None:
+    """The error that :func:`reported` gave back, if it did.
+
+    >>> failure_of({"failed": "worker 2 of 3 (a) was killed", "kind": "ClusterError"})
+    ClusterError('worker 2 of 3 (a) was killed')
+    """
+    if "failed" not in result:
+        return None
+    if result["kind"] == "LostPeer":
+        return LostPeer(result["failed"])
+    found: Exception = getattr(errors, result["kind"], ClusterError)(result["failed"])
+    return found
+
+
 def _supervise(
     job: Job, rank: int, around: Surroundings, child: subprocess.Popen[bytes], own: str, folder: str, stderr: Any
 ) -> dict[str, Any]:

@@ -10,6 +10,8 @@ import typer
 from gradrank.cli import options
 from gradrank.cli.common import Notes, check_writable, load_data, print_text, with_features
 from gradrank.cli.reading import Reading, reads_data
+from gradrank.cli.shared_files import shared_score
+from gradrank.cli.workers import Scheduler, Workers, check_workers
 
 _STANDARD_OUTPUT = "-"
 
@@ -21,13 +23,21 @@ def score(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is standard output.")
     ] = _STANDARD_OUTPUT,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     *,
     reading: Reading,
     n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Score documents with a model: one number per line, in DATA's row order."""
+    """Score documents with a model: one number per line, in DATA's row order.
+
+    With --workers or --scheduler DATA may be a folder or a pattern, and FILE is a folder: a file of scores for each.
+    """
     notes = Notes(quiet)
+    if check_workers(workers, scheduler):
+        shared_score(model, str(data), output, reading, n_jobs, workers, scheduler, notes)
+        return
     if output != _STANDARD_OUTPUT:
         check_writable(Path(output))
     from gradrank.models.registry import load_ranker
