@@ -14,7 +14,7 @@ from gradrank.cluster.frames import decode, encode, read_frame, write_frame
 from gradrank.cluster.launcher import Heard, Launcher, first_cause
 from gradrank.cluster.mesh import LostPeer
 from gradrank.cluster.worker import POLL_SECONDS, Job, Surroundings, failure_of, reported, worker_name
-from gradrank.errors import ClusterError, TrainingError
+from gradrank.errors import ClusterError, GradrankError, TrainingError
 
 _CONNECT_SECONDS = 20
 
@@ -43,8 +43,11 @@ class SparkTasks(Launcher):
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """See Launcher.call: in a task."""
-        (found,) = self._context.parallelize([0], 1).map(lambda _: function(*arguments)).collect()
-        return found
+        (found,) = self._context.parallelize([0], 1).map(lambda _: _called(function, arguments)).collect()
+        failed = failure_of(found)
+        if failed is not None:
+            raise failed
+        return found["value"]
 
     def run(self, job: Job, heard: Heard) -> list[dict[str, Any]]:
         """See Launcher.run."""
@@ -155,6 +158,13 @@ def _send(stream: Any, value: Any) -> None:
         write_frame(stream, value)
     except (OSError, ValueError):
         return
+
+
+def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> dict[str, Any]:
+    try:
+        return {"value": function(*arguments)}
+    except GradrankError as error:
+        return {"failed": str(error), "kind": type(error).__name__}
 
 
 def _task(fields: dict[str, Any], driver: tuple[str, int]) -> Iterator[bytes]:
