@@ -29,8 +29,8 @@ def shared_score(
     if output == "-":
         raise DataError("with workers scores go to files: give --output with the name of a folder")
     ranker = load_ranker(model)
-    arguments = {"model": json.dumps(ranker.to_dict()), "n_jobs": n_jobs}
-    _file_by_file(SCORE, data, Path(output), ".txt", arguments, reading, workers, scheduler, notes)
+    arguments = {"model": json.dumps(ranker.to_dict())}
+    _file_by_file(SCORE, data, Path(output), ".txt", arguments, reading, workers, scheduler, notes, n_jobs)
 
 
 def shared_convert(
@@ -69,7 +69,7 @@ def shared_evaluation(
 
 def _file_by_file(
     task: str, data: str, target: Path, suffix: str, arguments: Mapping[str, Any], reading: Reading,
-    workers: int | None, scheduler: str | None, notes: Notes,
+    workers: int | None, scheduler: str | None, notes: Notes, n_jobs: int | None = None,
 ) -> None:  # fmt: skip
     from gradrank.models.file_tasks import files_on_workers
 
@@ -77,7 +77,7 @@ def _file_by_file(
         raise DataError("is there already, expected a folder that is new or empty", path=target)
     with launcher_of(workers, scheduler, notes) as launcher, notes.working(f"writing {target}"):
         more = {**arguments, "reading": readings({"data": data}, reading)["data"]}
-        names = files_on_workers(launcher, task, data, target, suffix, more)
+        names = files_on_workers(launcher, task, data, target, suffix, more, n_jobs)
     notes.say(f"{target}: {len(names):,} files")
 
 

@@ -37,8 +37,17 @@ class Member:
         Where it may keep files, which are removed at the end.
     """
 
-    def __init__(self, mesh: Mesh, arguments: Mapping[str, Any], folder: Path, said: Callable[[Any], None]) -> None:
+    def __init__(
+        self,
+        mesh: Mesh,
+        arguments: Mapping[str, Any],
+        folder: Path,
+        said: Callable[[Any], None],
+        threads: int | None = None,
+    ) -> None:
         self.mesh = mesh
+        self.threads = threads
+        """Threads that this process may use; None = one per core."""
         self.arguments = arguments
         self.folder = folder
         self.stop_asked = False
@@ -99,7 +108,7 @@ def main() -> None:
     if begin is None:
         return
     mesh = Mesh(job["rank"], begin["names"])
-    member = Member(mesh, {**job["arguments"], "share": job["share"]}, Path(job["folder"]), said)
+    member = Member(mesh, {**job["arguments"], "share": job["share"]}, Path(job["folder"]), said, job["threads"])
     threading.Thread(target=_listen_to_worker, args=(member,), daemon=True).start()
     try:
         mesh.connect(listener, [tuple(item) for item in begin["addresses"]], job["token"])

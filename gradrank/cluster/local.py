@@ -5,12 +5,14 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from gradrank.cluster.launcher import GRACE_SECONDS, Heard, Launcher, first_cause
 from gradrank.cluster.mesh import LostPeer
 from gradrank.cluster.worker import POLL_SECONDS, Job, Surroundings, work
 from gradrank.errors import TrainingError
+from gradrank.runtime.threads import thread_count
 
 _HOST = "127.0.0.1"
 _MEETING_SECONDS = 60.0
@@ -44,6 +46,8 @@ class LocalProcesses(Launcher):
 
     def run(self, job: Job, heard: Heard) -> list[dict[str, Any]]:
         """See Launcher.run."""
+        if job.threads is None:
+            job = replace(job, threads=max(1, thread_count(None) // job.size))
         said: queue.SimpleQueue[tuple[str, int, Any]] = queue.SimpleQueue()
         wish: list[str | None] = [None]
         meeting = threading.Barrier(job.size)

@@ -27,12 +27,15 @@ class SparkTasks(Launcher):
     session
         A ``SparkSession``.
     workers
-        How many tasks; as many as the session runs at once (``defaultParallelism``) unless given.
+        How many tasks; as many as the session runs at once (``defaultParallelism`` ÷ ``spark.task.cpus``) unless given.
     """
 
     def __init__(self, session: Any, workers: int | None = None) -> None:
         self._context = session.sparkContext
-        self._workers = int(self._context.defaultParallelism if workers is None else workers)
+        # A task may have several cores to itself: then fewer run at once.
+        self._threads = int(self._context.getConf().get("spark.task.cpus", "1"))
+        slots = max(1, self._context.defaultParallelism // self._threads)
+        self._workers = int(slots if workers is None else workers)
         if self._workers < 1:
             raise TrainingError(f"workers is {workers!r}, expected a whole number of 1 or more")
 
@@ -52,7 +55,7 @@ class SparkTasks(Launcher):
     def run(self, job: Job, heard: Heard) -> list[dict[str, Any]]:
         """See Launcher.run."""
         driver = _Driver(self._context.getConf().get("spark.driver.host", "127.0.0.1"), job.token)
-        fields, address = vars(job), driver.address
+        fields, address = {**vars(job), "threads": job.threads or self._threads}, driver.address
         group = f"gradrank-{job.token[:12]}"
         outcome: queue.SimpleQueue[Any] = queue.SimpleQueue()
 

@@ -67,7 +67,6 @@ def evaluate_on_workers(
         "reading": dict(reading or {}),
         "weighted": weighted,
         "shuffle": shuffle,
-        "n_jobs": n_jobs,
     }
     try:
         job = make_job(_TASK, arguments, source.deal(launcher), threads=n_jobs, ports=ports)
@@ -103,11 +102,11 @@ def evaluate_share(member: Member) -> dict[str, Any]:
         if given["weighted"] and data.weight is None:
             raise DataError("weighted means were asked for, but this data has no query weights")
         measures = as_measures(given["measures"])
-        bound = bind_measures(measures, data, n_jobs=given["n_jobs"])
+        bound = bind_measures(measures, data, n_jobs=member.threads)
         values = {}
         for name, text in given["models"].items():
             ranker = under_names_of(ranker_from_dict(json.loads(text)), data)
-            scores = ranker.grouped_scores(data, n_jobs=given["n_jobs"])
+            scores = ranker.grouped_scores(data, n_jobs=member.threads)
             values[name] = list(bound_values(bound, scores).values())
         sources = dict.fromkeys(measure.source for measure in measures)
         facts = {source or data.label_names[0]: asdict(label_facts(data, source)) for source in sources}

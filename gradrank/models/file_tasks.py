@@ -21,7 +21,13 @@ CONVERT = "gradrank.models.file_tasks:convert_share"
 
 
 def files_on_workers(
-    launcher: Launcher, task: str, data: str, target: Path, suffix: str, arguments: Mapping[str, Any]
+    launcher: Launcher,
+    task: str,
+    data: str,
+    target: Path,
+    suffix: str,
+    arguments: Mapping[str, Any],
+    threads: int | None = None,
 ) -> list[str]:
     """Turn each file of a data set into one of a folder; the names of those that were written."""
     found = [(str(path), int(size)) for path, size in launcher.call(list_shards, data)]
@@ -30,7 +36,7 @@ def files_on_workers(
     shares = [[[number, path, names[number]] for number, path, _, _ in own] for own in deal(found, size)]
     shares += [[] for _ in range(launcher.size - size)]
     launcher.call(_make_folder, str(target))
-    job = make_job(task, {**arguments, "target": str(target)}, shares)
+    job = make_job(task, {**arguments, "target": str(target)}, shares, threads=threads)
     launcher.run(job, lambda _message: None)
     return names
 
@@ -65,7 +71,7 @@ def score_share(member: Member) -> dict[str, Any]:
     ranker = ranker_from_dict(json.loads(given["model"]))
 
     def score(data: Any, target: Path) -> None:
-        write_column(under_names_of(ranker, data).predict(data, n_jobs=given["n_jobs"]), target)
+        write_column(under_names_of(ranker, data).predict(data, n_jobs=member.threads), target)
 
     return _each_file(member, score)
 

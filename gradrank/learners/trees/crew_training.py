@@ -36,7 +36,7 @@ def train(member: Member) -> dict[str, Any]:
     """
     given = member.arguments
     crew = SharedCrew(member)
-    learner = _learner(given)
+    learner = _learner(given).set_params(n_jobs=member.threads)
     sets = {
         name: read_share(member, shards, given["reading"][name], name=name, shuffle=given["shuffle"])
         for name, shards in member.arguments["share"].items()

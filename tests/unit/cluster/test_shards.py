@@ -17,7 +17,13 @@ from gradrank.errors import DataError
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     data = RankingData.from_arrays([[1.0], [2.0]], [0, 1], qid=[1, 1])
-    for name in ("day=1/part-0.parquet", "day=1/part-1.parquet", "day=2/part-0.parquet", "b.gradrank", "_tmp/x.parquet"):
+    for name in (
+        "day=1/part-0.parquet",
+        "day=1/part-1.parquet",
+        "day=2/part-0.parquet",
+        "b.gradrank",
+        "_tmp/x.parquet",
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         write_data(data, tmp_path / name)
     (tmp_path / "_SUCCESS").write_text("")
