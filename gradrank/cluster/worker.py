@@ -136,7 +136,8 @@ def _supervise(
     threading.Thread(target=_read, args=(child.stdout, came), daemon=True).start()
     first = {
         "rank": rank, "host": around.listen_on or around.host, "ports": job.ports, "token": job.token,
-        "threads": job.threads, "task": job.task, "arguments": dict(job.arguments), "share": job.shares[rank], "folder": folder,
+        "threads": job.threads, "task": job.task, "arguments": dict(job.arguments), "share": job.shares[rank],
+        "folder": folder,
     }  # fmt: skip
     try:
         write_frame(child.stdin, first)

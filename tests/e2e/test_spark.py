@@ -53,7 +53,7 @@ def test_a_barrier_stage_gives_the_same_model_and_ends_when_a_member_is_killed(s
     assert model_digest(learner.ranker_.to_dict()) == model_digest(local.ranker_.to_dict())
     assert steps == [1, 2, 3, 4, 5, 6]
 
-    with pytest.raises(DataError, match="nothing.parquet: there is no such file"):
+    with pytest.raises(DataError, match=r"nothing.parquet: there is no such file"):
         learner.fit(client=session, train=tmp_path / "nothing.parquet")
 
     def kill(step: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ def write_shards(data: RankingData, folder: Path, cuts: Sequence[int], ending: s
     """Cut data into files of whole queries; a cut that is there twice makes an empty LETOR file."""
     folder.mkdir()
     edges = [0, *cuts, data.n_queries]
-    for number, (first, end) in enumerate(zip(edges, edges[1:], strict=False)):
+    for number, (first, end) in enumerate(pairwise(edges)):
         path = folder / f"part-{number}{ending}"
         if first == end:
             path.write_text("")

@@ -60,7 +60,7 @@ def test_addresses_are_listed_and_fetched_by_arrow(folder: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("pattern", ["nothing.parquet", "none-*.txt", "file:///no/such/folder/*.parquet"])
 def test_nothing_is_an_error_that_names_the_pattern(pattern: str) -> None:
-    with pytest.raises(DataError, match="nothing|none|no/such"):
+    with pytest.raises(DataError, match=r"nothing|none|no/such"):
         list_shards(pattern)
 
 
