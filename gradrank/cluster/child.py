@@ -102,7 +102,11 @@ def main() -> None:
     job = read_frame(sys.stdin.buffer)
     if job is None:
         return
-    listener = _listener(job["host"], job.get("ports"))
+    try:
+        listener = _listener(job["host"], job.get("ports"))
+    except OSError as error:
+        said({"error": f"a worker {error}", "kind": "ClusterError"})
+        return
     said({"port": listener.getsockname()[1]})
     begin = read_frame(sys.stdin.buffer)
     if begin is None:

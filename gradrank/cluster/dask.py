@@ -188,9 +188,11 @@ class _Watch:
 
 def _task(job: dict[str, Any], rank: int, name: str) -> dict[str, Any]:
     """What Dask runs on each worker."""
-    from distributed import Queue, Variable, get_client, get_worker
+    from distributed import Queue, Variable, get_client, get_worker, secede
 
     worker, client = get_worker(), get_client()
+    # Two crews on the same workers would else wait for each other's threads.
+    secede()
     said, meeting = Queue(f"{name}-said", client=client), Queue(f"{name}-meet", client=client)
     wish, everywhere = Variable(f"{name}-wish", client=client), Variable(f"{name}-all", client=client)
     made = Job(**job)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ from gradrank.errors import ClusterError, DataError, GradrankError, TrainingErro
 from gradrank.learners.trees.crew_training import model_digest
 from gradrank.models.trees.ensemble import assign_leaves
 from gradrank.objectives import parse_objective
-from tests.support.commands import run
+from tests.support.commands import PROGRAM, run
 from tests.support.crew import crew_processes, wait_until, write_shards
 
 QUICK: dict[str, Any] = {"n_estimators": 8, "num_leaves": 6, "learning_rate": 0.3, "n_jobs": 1}
@@ -226,6 +227,21 @@ def test_nothing_outlives_the_one_who_asked() -> None:
     wait_until(lambda: not any(member.is_running() for member in members if member.status() != psutil.STATUS_ZOMBIE))
     held = {link.laddr.port for link in psutil.net_connections("tcp") if link.status == psutil.CONN_LISTEN}
     assert not held & set(ports)
+
+
+def test_ctrl_c_keeps_the_best_model_so_far(folder: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.json"
+    call = ["train", "--train", folder / "train-one", "--valid", folder / "vali-one", "--workers", 2, "--trees",
+            100_000, "--checkpoint", 5, "--threads", 1, "-o", model]  # fmt: skip
+    with subprocess.Popen([*PROGRAM, *map(str, call)], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as command:
+        state = model.with_name("model.json.checkpoint")
+        wait_until(state.exists)
+        command.send_signal(signal.SIGINT)
+        assert command.stderr is not None
+        said = command.stderr.read().decode()
+    assert command.returncode == 130
+    assert f"{state} is kept" in said
+    assert load_ranker(model).training["interrupted"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -95,6 +98,8 @@ def fit_on_workers(
     """
     check_offered(learner)
     sent = _parameters(learner)
+    if not valid and learner.early_stopping_rounds is not None:
+        warn("early_stopping_rounds needs validation data, and there is none: all steps are made and kept")
     base, feature = _base(learner)
     launcher = as_launcher(workers)
     sources = {"train": as_source(train), **{name: as_source(item) for name, item in valid.items()}}
@@ -113,7 +118,8 @@ def fit_on_workers(
         job = make_job(_TASK, arguments, shares, threads=threads, ports=ports)
         with Progress(quiet=not learner.verbose, unit=learner.unit) as progress:
             listener = _Listener((*learner.callbacks, progress), path)
-            results = launcher.run(job, listener)
+            with listener.hearing_ctrl_c():
+                results = launcher.run(job, listener)
     _take_over(learner, [item["result"] for item in results], bool(valid))
     return {
         "sent": [item["sent"] for item in results],
@@ -128,6 +134,26 @@ class _Listener:
         self._callbacks = callbacks
         self._checkpoint = checkpoint
         self._stop = False
+
+    @contextmanager
+    def hearing_ctrl_c(self) -> Iterator[None]:
+        """Ctrl-C once ends the training with the best model so far, as in one process; twice ends it at once."""
+
+        def ask(number: int, frame: Any) -> None:
+            if self._stop:
+                signal.default_int_handler(number, frame)
+            self._stop = True
+
+        main = threading.current_thread() is threading.main_thread()
+        # Whoever has a way of their own, as the command line has, keeps it.
+        if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+        signal.signal(signal.SIGINT, ask)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def __call__(self, message: Mapping[str, Any]) -> str | None:
         if "checkpoint" in message:
