@@ -88,7 +88,10 @@ def read_share(
     together(member, failed)
     pieces = _alike(member, pieces)
     pieces = _whole_queries(member, pieces, name, shuffle)
-    own = joined([piece.data for piece in pieces])
+    datas = [piece.data for piece in pieces]
+    # Nothing but that list may hold on to what was read of single files.
+    pieces.clear()
+    own = joined(datas)
     return with_keys(_nobody_empty(member, own, name))
 
 

@@ -42,21 +42,30 @@ def unpack(parcel: Mapping[str, Any]) -> RankingData:
     )
 
 
-def joined(parts: Sequence[RankingData]) -> RankingData | None:
-    """Parts with the same features and labels as one; None if there are none."""
+def joined(parts: list[RankingData]) -> RankingData | None:
+    """Parts with the same features and labels as one; None if there are none.
+
+    The list is emptied on the way, so that its features are not held twice.
+    """
     if len(parts) < 2:
-        return parts[0] if parts else None
+        return parts.pop() if parts else None
     first = parts[0]
-    sizes = np.concatenate([part.sizes for part in parts])
-    return RankingData(
-        X=np.concatenate([part.X for part in parts]),
-        indptr=np.concatenate(([0], np.cumsum(sizes))),
-        labels={name: np.concatenate([part.labels[name] for part in parts]) for name in first.labels},
-        qid=_joined([part.qid for part in parts]),
-        docid=None if first.docid is None else _joined([part.docid for part in parts if part.docid is not None]),
-        weight=None if first.weight is None else np.concatenate([p.weight for p in parts if p.weight is not None]),
-        feature_names=first.feature_names,
-    )
+    indptr = np.concatenate(([0], np.cumsum(np.concatenate([part.sizes for part in parts]))))
+    labels = {name: np.concatenate([part.labels[name] for part in parts]) for name in first.labels}
+    qid = _joined([part.qid for part in parts])
+    docid = None if first.docid is None else _joined([part.docid for part in parts if part.docid is not None])
+    weight = None if first.weight is None else np.concatenate([p.weight for p in parts if p.weight is not None])
+    names = first.feature_names
+    del first
+    # Memory is taken as rows are copied, and given back part by part.
+    X: Any = np.empty((int(indptr[-1]), len(names)), dtype=np.result_type(*(part.X.dtype for part in parts)))
+    end = len(X)
+    while parts:
+        part = parts.pop()
+        X[end - part.n_docs : end] = part.X
+        end -= part.n_docs
+        del part
+    return RankingData(X=X, indptr=indptr, labels=labels, qid=qid, docid=docid, weight=weight, feature_names=names)
 
 
 def _packed(column: Strings) -> list[Any]:
