@@ -16,7 +16,7 @@ CHECKED := $(addprefix tests/unit/,combine data/formats learners measures models
 # Threads of LightGBM that wait must sleep, not spin: on cores that others use too, spinning costs many times the work.
 demo test test-oldest test-checked coverage: export OMP_WAIT_POLICY := passive
 
-.PHONY: help demo test test-oldest test-checked coverage lint bench docs constraints browser clean clean-cache
+.PHONY: help demo test test-oldest test-checked coverage lint bench docs constraints browser java clean clean-cache
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,17 +24,17 @@ help: ## show this list
 demo: .venv/.run ## train, compare and report on made-up data
 	$(BIN)/python examples/demo.py
 
-test: lint browser ## everything a change must pass
+test: lint browser java ## everything a change must pass
 	$(BIN)/$(PYTEST)
 
-test-oldest: .venv-oldest/.test browser ## all tests with the oldest dependencies that are allowed
+test-oldest: .venv-oldest/.test browser java ## all tests with the oldest dependencies that are allowed
 	$(OLDEST)/$(PYTEST)
 
 # Kernels compiled with checks have a cache of their own.
 test-checked: .venv/.dev ## all tests of kernels and scorers with a check of every index, in about 20 minutes
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba-checked $(BIN)/$(PYTEST) -W ignore::RuntimeWarning $(CHECKED)
 
-coverage: .venv/.dev browser ## which lines the tests run, into htmlcov/; kernels count where tests run them without Numba
+coverage: .venv/.dev browser java ## which lines the tests run, into htmlcov/; kernels count where tests run them without Numba
 	$(BIN)/$(PYTEST) --cov --cov-report=term --cov-report=html
 
 lint: .venv/.dev ## style, types and import layers
@@ -49,6 +49,12 @@ browser: # for the tests of the report; without one they are skipped
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	     && apt-get update -qq && apt-get install -y -qq chromium chromium-driver >/dev/null; } \
 	|| echo "chromium and chromedriver are missing: tests in a browser are skipped"
+
+java: # for the tests on Spark; without it they are skipped
+	@command -v java >/dev/null \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	     && apt-get update -qq && apt-get install -y -qq default-jre-headless >/dev/null; } \
+	|| echo "java is missing: tests on Spark are skipped"
 
 bench: .venv/.dev ## speed beside that of other tools
 	set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done

@@ -40,6 +40,14 @@ class DataError(GradrankError, ValueError):
         super().__init__(where + message)
 
 
+class NoDocumentsError(DataError):
+    """Data without a single document.
+
+    >>> print(NoDocumentsError("holds no documents", path="part-7.parquet"))
+    part-7.parquet: holds no documents
+    """
+
+
 class MeasureError(GradrankError, ValueError):
     """A measure that does not exist, is misspelt, or does not fit the labels it is given."""
 
@@ -61,6 +69,14 @@ class MissingExtraError(GradrankError, ImportError):
 
 class TrainingError(GradrankError, ValueError):
     """Training that cannot start: a parameter out of range, or data that does not fit."""
+
+
+class ClusterError(GradrankError, RuntimeError):
+    """Work of several processes that came to an end before its time: says which worker, and why.
+
+    >>> print(ClusterError("worker 2 of 3 (127.0.0.1) was killed by signal 9"))
+    worker 2 of 3 (127.0.0.1) was killed by signal 9
+    """
 
 
 class ObjectiveError(GradrankError, ValueError):

@@ -261,6 +261,43 @@ def order_within_queries(key: NDArray[np.float64], indptr: NDArray[np.int64]) ->
     return np.lexsort((key, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))))
 
 
+def random_numbers(
+    indptr: NDArray[np.int64], random_state: int, keys: NDArray[np.uint64] | None = None
+) -> NDArray[np.float64]:
+    """A random number in 0…1 for each document: by its place in the data, or by its query's key and its place there.
+
+    >>> one = random_numbers(np.array([0, 2, 3]), 7, np.array([5, 9], dtype=np.uint64))
+    >>> other = random_numbers(np.array([0, 1, 3]), 7, np.array([9, 5], dtype=np.uint64))
+    >>> one[[2, 0, 1]].tolist() == other.tolist()
+    True
+    """
+    if keys is None:
+        return np.random.default_rng(random_state).random(int(indptr[-1]))
+    sizes = np.diff(indptr)
+    place = np.arange(int(indptr[-1])) - np.repeat(indptr[:-1], sizes)
+    return keyed_numbers(np.repeat(keys, sizes), random_state, place.astype(np.uint64))
+
+
+def keyed_numbers(
+    keys: NDArray[np.uint64], random_state: int, more: NDArray[np.uint64] | int = 0
+) -> NDArray[np.float64]:
+    """A random number in 0…1 for each key that depends on the key, the seed and one more number alone.
+
+    >>> one, other, again = keyed_numbers(np.array([5, 6, 5], dtype=np.uint64), 7).tolist()
+    >>> one == again, one == other
+    (True, False)
+    """
+    seed = np.uint64(np.random.default_rng(random_state).integers(2**62))
+    bits = keys ^ seed
+    # SplitMix64 (Steele, Lea, Flood 2014), twice: once for the key, once for the number within it.
+    for step in (np.uint64(1), np.asarray(more, dtype=np.uint64) + np.uint64(1)):
+        bits = bits + step * np.uint64(0x9E3779B97F4A7C15)
+        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        bits = bits ^ (bits >> np.uint64(31))
+    return np.asarray((bits >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+
+
 def rank_from(
     scores: NDArray[np.float64],
     indptr: NDArray[np.int64],

@@ -112,12 +112,12 @@ def _fitted_base(ranker: Ranker, base: str | None, data: RankingData, path: Path
 
 
 # ---------------------------------------------------------------------- data
-def numbered(name: str, files: Sequence[Path] | None) -> dict[str, Path]:
+def numbered(name: str, files: Sequence[str] | None) -> dict[str, str]:
     """Data sets by name: ``valid``, ``valid2``, …"""
     return {name if number == 1 else f"{name}{number}": file for number, file in enumerate(files or (), start=1)}
 
 
-def shared_out(name: str, files: Sequence[Path] | None, labels: Sequence[str] | None) -> dict[str, list[str]]:
+def shared_out(name: str, files: Sequence[str] | None, labels: Sequence[str] | None) -> dict[str, list[str]]:
     """Label files for each of several data sets: the n-th of a name belongs to the n-th set."""
     sets: list[list[str]] = [[] for _ in files or ()]
     seen: dict[str, int] = {}
@@ -203,7 +203,7 @@ class Run:
 
     name: str
     learner: RankingEstimator
-    files: Mapping[str, Path]
+    files: Mapping[str, str]
     output: Path
 
     def fit(self, sets: Mapping[str, RankingData], quiet: bool) -> None:
@@ -246,6 +246,7 @@ class Run:
         labels: Mapping[str, Sequence[str]],
         reading: Reading,
         checkpoint: int | None,
+        more: Sequence[str] = (),
     ) -> str:
         """The command that repeats this run, whatever the defaults are then."""
         words = ["gradrank", "train", "--algorithm", self.name, *([] if base is None else ["--base", base])]
@@ -254,7 +255,7 @@ class Run:
             words += [f"--{key.rstrip('0123456789')}", str(path)]
             words += [word for option in labels[key] for word in (_label_flag(key), option)]
         words += reading.words()
-        words += ["--checkpoint", str(checkpoint)] if checkpoint else []
+        words += [*more, *(["--checkpoint", str(checkpoint)] if checkpoint else [])]
         n_jobs = self.learner.n_jobs
         words += ["--threads", str(n_jobs)] if n_jobs else []
         return shlex.join([*words, "-o", str(self.output)])

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.precision import Matrix, fitting_matrix
 from gradrank.data.strings import Strings
-from gradrank.errors import DataError
+from gradrank.errors import DataError, NoDocumentsError
 from gradrank.runtime.suggestions import known_keywords
 
 PRIMARY_LABEL = "label"
@@ -57,6 +57,9 @@ class RankingData:
     feature_names: tuple[str, ...] = ()
     rows: NDArray[np.int64] | None = field(default=None, repr=False)
     """If regrouping moved rows: ``rows[i]`` is the input row that document ``i`` came from."""
+    keys: NDArray[np.uint64] | None = field(default=None, repr=False)
+    """If the data is part of a larger set: a number for each query by which random draws are made, so that they do not
+    depend on where the query is kept."""
 
     # ------------------------------------------------------------------ construction
     @classmethod
@@ -104,7 +107,7 @@ class RankingData:
         features = _feature_matrix(X)
         n_docs = len(features)
         if n_docs == 0:
-            raise DataError("there are no documents")
+            raise NoDocumentsError("there are no documents")
         check_features(features)
         columns = y if isinstance(y, Mapping) else {} if y is None else {PRIMARY_LABEL: y}
         labels = {str(name): _label_column(str(name), values, n_docs) for name, values in columns.items()}
@@ -236,6 +239,7 @@ class RankingData:
             docid=None if self.docid is None else self.docid[rows],
             weight=None if self.weight is None else self.weight[chosen],
             feature_names=self.feature_names,
+            keys=None if self.keys is None else self.keys[chosen],
         )
 
     def with_label(self, name: str, values: ArrayLike) -> RankingData:

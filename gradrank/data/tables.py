@@ -21,7 +21,7 @@ from gradrank.data.precision import Matrix, PrecisionCheck
 from gradrank.data.ranking_data import PRIMARY_LABEL, RankingData
 from gradrank.data.roles import LABEL_PREFIX, Columns, Roles, resolve_roles
 from gradrank.data.strings import Strings
-from gradrank.errors import DataError, MissingExtraError
+from gradrank.errors import DataError, MissingExtraError, NoDocumentsError
 
 _METADATA_KEY = b"gradrank"
 _TEXT_TYPES = ("string", "large_string", "string_view")
@@ -76,7 +76,7 @@ def assemble(
 ) -> RankingData:
     """Ranking data from a table of the columns that are not features and blocks of those that are."""
     if n_docs == 0:
-        raise DataError("there are no documents", path=path)
+        raise NoDocumentsError("there are no documents", path=path)
     X = _feature_matrix(n_docs, roles.features, blocks, path)
     labels = {
         source: numbers("label", column, named.column(column), "float32", 0, path)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
 from gradrank.objectives.kernels.listwise_kernel import subset_chances
+from gradrank.ranking import random_numbers
 
 LONGEST_EXACT = 12
 """Most documents of a list whose orders are all summed over: n documents have 2^n subsets."""
@@ -44,7 +45,7 @@ def label_lists(data: RankingData, label: str | None, random_state: int) -> List
     """
     labels = data.label(label).astype(np.float64)
     query = np.repeat(np.arange(data.n_queries), data.sizes)
-    shuffle = np.random.default_rng(random_state).random(data.n_docs)
+    shuffle = random_numbers(data.indptr, random_state, data.keys)
     spread = np.fmax.reduceat(labels, data.indptr[:-1]) > np.fmin.reduceat(labels, data.indptr[:-1])
     kept = np.flatnonzero(~np.isnan(labels) & np.repeat(spread, data.sizes))
     rows = kept[np.lexsort((shuffle[kept], -labels[kept], query[kept]))]

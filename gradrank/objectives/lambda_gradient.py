@@ -26,7 +26,7 @@ from gradrank.objectives.kernels.lambda_kernel import (
 from gradrank.objectives.kernels.pair_layout import Gains, PairLayout
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 from gradrank.objectives.pair_facts import PairFacts
-from gradrank.ranking import longest_list, order_within_queries
+from gradrank.ranking import longest_list, order_within_queries, random_numbers
 from gradrank.runtime.threads import for_query_blocks
 
 _NO_RANKS = np.empty(0, dtype=np.int32)
@@ -194,7 +194,7 @@ class BoundLambda(BoundObjective):
         run_end = _ends(new_class | _changes(gain)) - indptr[:-1][query]
         limit = np.where(alone, 0, _ends(new_class) - indptr[:-1][query])
         if objective.ties == "random":
-            shuffle = order_within_queries(np.random.default_rng(random_state).random(len(layout)), indptr)
+            shuffle = order_within_queries(random_numbers(indptr, random_state, data.keys), indptr)
         else:
             shuffle = order_within_queries(layout.astype(np.float64), indptr)
         active = ~(prepared.empty | bound.skipped)

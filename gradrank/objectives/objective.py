@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +120,12 @@ class BoundObjective(ABC):
         """What each label source gives to learn from; empty for objectives that know no pairs."""
         return []
 
-    def start(self) -> float:
-        """A constant that scores may start from."""
+    def start(self, add: Callable[[NDArray[Any]], float] = np.sum) -> float:
+        """A constant that scores may start from.
+
+        Parameters
+        ----------
+        add
+            How numbers are summed: over the documents of all processes where several train together.
+        """
         return 0.0

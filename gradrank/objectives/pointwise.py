@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,10 +66,10 @@ class BoundRegression(BoundObjective):
         self._label = np.where(judged, labels, 0.0)
         self._weight = (weight * judged).astype(np.float32)
 
-    def start(self) -> float:
-        """The weighted mean label."""
-        total = float(self._weight.sum())
-        return float((self._label * self._weight).sum() / total) if total > 0 else 0.0
+    def start(self, add: Callable[[NDArray[Any]], float] = np.sum) -> float:
+        """The weighted mean label; see BoundObjective.start."""
+        total = float(add(self._weight))
+        return float(add(self._label * self._weight) / total) if total > 0 else 0.0
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
         """See BoundObjective.gradients."""

@@ -11,7 +11,9 @@ import typer
 from gradrank.cli import options
 from gradrank.cli.common import Notes, check_writable, load_data
 from gradrank.cli.reading import Reading, reads_data
+from gradrank.cli.shared_files import shared_convert
 from gradrank.cli.streaming import form_of, is_large, is_streamed, source_of
+from gradrank.cli.workers import Scheduler, Workers, check_workers
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ _TOP_K = "Top-k truth"
 
 @reads_data
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="Data file to read.")],
+    source: Annotated[str, typer.Argument(metavar="IN", help="Data file to read.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="Data file to write.")],
     format_to: Annotated[
         str | None, typer.Option("--to", metavar="FORMAT", help="Format of OUT, if its suffix does not tell.")
@@ -58,6 +60,8 @@ def convert(
     random_state: Annotated[
         int, typer.Option("--random-state", "--seed", min=0, help="Of the random order.", rich_help_panel=_TOP_K)
     ] = 0,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Convert data between LETOR text, Parquet, Arrow, CSV and the memory-mapped binary form.
@@ -65,8 +69,13 @@ def convert(
     IN may be larger than memory.
 
     An OUT that ends in .jsonl gets the top-k truth alone: one line a query, documents by id.
+    With --workers or --scheduler IN may be a folder or a pattern, and OUT is a folder: a file for each, as --to says.
     """
     notes = Notes(quiet)
+    if check_workers(workers, scheduler):
+        wrong = {"--top-k": top_k, "--preferences": preferences, "--truth": truth, "--label": label}
+        shared_convert(source, target, format_to, reading, wrong, workers, scheduler, notes)
+        return
     from gradrank.data.formats.registry import LETOR, format_of, write_data
 
     to_jsonl = format_to is None and ".jsonl" in target.suffixes
@@ -75,15 +84,16 @@ def convert(
         raise DataError("--preferences goes with --top-k K and without --truth")
     if truth is not None and top_k is not None:
         raise DataError("--truth holds a top-k truth already: leave out --top-k")
-    is_pipe = source.exists() and not source.is_file() and not source.is_dir()
+    path = Path(source)
+    is_pipe = path.exists() and not path.is_file() and not path.is_dir()
     if top_k is None and truth is None and not label and not to_jsonl and not is_pipe:
-        form = form_of(source, reading)
+        form = form_of(path, reading)
         to_binary = (format_to or format_of(target).name) == "binary"
-        by_blocks = form.name != "binary" and is_streamed(source, reading)
-        if by_blocks and (to_binary or is_large(source, reading)):
-            _convert_by_blocks(source, target, format_to, notes, reading, to_binary=to_binary, to_letor=to_letor)
+        by_blocks = form.name != "binary" and is_streamed(path, reading)
+        if by_blocks and (to_binary or is_large(path, reading)):
+            _convert_by_blocks(path, target, format_to, notes, reading, to_binary=to_binary, to_letor=to_letor)
             return
-    data = load_data(source, notes, reading, label)
+    data = load_data(path, notes, reading, label)
     if top_k is not None or truth is not None:
         data = _with_truth(data, top_k, preferences, truth, random_state, notes)
     with notes.working(f"writing {target}"):

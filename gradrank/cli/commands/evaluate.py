@@ -11,6 +11,8 @@ from gradrank.cli import options
 from gradrank.cli.common import Notes, parse_measures, print_table, print_text
 from gradrank.cli.reading import Reading, reads_data
 from gradrank.cli.score_files import check_names, load_models, load_systems
+from gradrank.cli.shared_files import shared_evaluation
+from gradrank.cli.workers import Scheduler, Shuffle, Workers, check_workers
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -29,15 +31,28 @@ def evaluate(
         Path | None, typer.Option("--per-query", metavar="FILE", help="Write the values of each query as CSV.")
     ] = None,
     weighted: options.Weighted = False,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    shuffle: Shuffle = False,
     *,
     reading: Reading,
     show_as: options.ShowAs = options.OutputFormat.table,
     n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Evaluate models, score files or TREC runs by ranking measures."""
+    """Evaluate models, score files or TREC runs by ranking measures.
+
+    With --workers or --scheduler DATA may be a folder or a pattern of files, and the systems are models.
+    """
     notes = Notes(quiet)
-    result = _evaluation(data, reading, scores, model, measure, convention, label, weighted, n_jobs, notes)
+    if check_workers(workers, scheduler, shuffle=shuffle):
+        measures = parse_measures(measure, convention)
+        wrong = {"--scores": scores, "--label": label}
+        result = shared_evaluation(
+            str(data), model, measures, weighted, shuffle, reading, n_jobs, wrong, workers, scheduler, notes
+        )
+    else:
+        result = _evaluation(data, reading, scores, model, measure, convention, label, weighted, n_jobs, notes)
     if per_query is not None:
         result.write_per_query(per_query)
     for note in result.notes():

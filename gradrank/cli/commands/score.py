@@ -10,7 +10,9 @@ import typer
 from gradrank.cli import options
 from gradrank.cli.common import Notes, check_writable, print_text
 from gradrank.cli.reading import Reading, reads_data
+from gradrank.cli.shared_files import shared_score
 from gradrank.cli.streaming import STANDARD, scores_of_file
+from gradrank.cli.workers import Scheduler, Workers, check_workers
 
 
 @reads_data
@@ -20,6 +22,8 @@ def score(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is standard output.")
     ] = STANDARD,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     *,
     reading: Reading,
     n_jobs: options.Threads = None,
@@ -28,8 +32,12 @@ def score(
     """Score documents with a model: one number per line, in DATA's row order.
 
     DATA is read by blocks of rows and may be larger than memory; its rows may come in any order.
+    With --workers or --scheduler DATA may be a folder or a pattern, and FILE is a folder: a file of scores for each.
     """
     notes = Notes(quiet)
+    if check_workers(workers, scheduler):
+        shared_score(model, str(data), output, reading, n_jobs, workers, scheduler, notes)
+        return
     if output != STANDARD:
         check_writable(Path(output))
     from gradrank.data.formats.columns import column_lines, write_column_blocks

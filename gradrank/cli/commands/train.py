@@ -15,6 +15,7 @@ from gradrank.cli.interruption import EXIT_INTERRUPTED
 from gradrank.cli.parameters import parsed, takes_parameters
 from gradrank.cli.provenance import remember_data
 from gradrank.cli.reading import Reading, reads_data
+from gradrank.cli.shared_training import SharedRun
 from gradrank.cli.training import (
     Run,
     base_ranker,
@@ -26,6 +27,17 @@ from gradrank.cli.training import (
     numbered,
     set_base,
     shared_out,
+)
+from gradrank.cli.workers import (
+    Ports,
+    Scheduler,
+    Shuffle,
+    Workers,
+    check_workers,
+    launcher_of,
+    port_range,
+    readings,
+    worker_words,
 )
 
 
@@ -41,13 +53,13 @@ _learning = partial(_option, "What is learned")
 @takes_parameters()
 @reads_data
 def train(
-    train_file: Annotated[Path, _data("--train", "FILE", "Data to learn from.")],
+    train_file: Annotated[str, _data("--train", "FILE", "Data to learn from.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")],
     valid: Annotated[
-        list[Path] | None,
+        list[str] | None,
         _data("--valid", "FILE", "Data that chooses the number of trees or epochs. More are only recorded."),
     ] = None,
-    test: Annotated[list[Path] | None, _data("--test", "FILE", "Data to evaluate the model on at the end.")] = None,
+    test: Annotated[list[str] | None, _data("--test", "FILE", "Data to evaluate the model on at the end.")] = None,
     algorithm: Annotated[
         str | None,
         _learning(
@@ -78,6 +90,10 @@ def train(
     test_label: Annotated[
         list[str] | None, _data("--test-label", "NAME=FILE", "The same for --test; for several, in their order.")
     ] = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    shuffle: Shuffle = False,
+    ports: Ports = None,
     *,
     reading: Reading,
     config: Annotated[
@@ -101,7 +117,9 @@ def train(
     What is not given is as the learner has it.
     """
     notes = Notes(quiet)
-    files = {"train": train_file, **numbered("valid", valid), **numbered("test", test)}
+    shared = check_workers(workers, scheduler, shuffle=shuffle, ports=ports)
+    given_files = {"train": train_file, **numbered("valid", valid), **numbered("test", test)}
+    files = {name: Path(file) for name, file in given_files.items()}
     given = parsed(parameters)
     base = given.pop("base", None)
     check_output(output, [*files.values(), *([Path(base)] if base else [])])
@@ -114,16 +132,24 @@ def train(
         **shared_out("valid", valid, valid_label),
         **shared_out("test", test, test_label),
     }
-    sets = load_sets(learner, files, notes, reading, labels)
-    set_base(learner, sets["train"], train_file, base, ranker)
-    run = Run(name, learner, files, output)
-    command = run.command(base, labels, reading, checkpoint)
+    run = Run(name, learner, given_files, output)
+    command = run.command(base, labels, reading, checkpoint, worker_words(workers, scheduler, shuffle, ports))
+    if shared:
+        trainer = SharedRun(run, notes, given_files, readings(given_files, reading, labels), shuffle, port_range(ports))
+        trainer.check(ranker if ranker is not None else base)
+    else:
+        sets = load_sets(learner, files, notes, reading, labels)
+        set_base(learner, sets["train"], files["train"], base, ranker)
     notes.say(f"this command repeats the run: {command}")
     if not valid and learner.validated:
         notes.say(f"there is no --valid: all {learner.unit}s are kept")
     state = keep_state(learner, output, checkpoint, notes)
     began = time.perf_counter()
-    run.fit(sets, quiet)
+    if shared:
+        with launcher_of(workers, scheduler, notes) as launcher:
+            values = trainer.fit(launcher, quiet)
+    else:
+        run.fit(sets, quiet)
     seconds = time.perf_counter() - began
     learner.ranker_.remember(command=command)
     learner.ranker_.save(output)
@@ -133,10 +159,11 @@ def train(
             notes.say(f"{state} is kept: the same command goes on from there")
     elif state is not None:
         state.unlink(missing_ok=True)
-    with notes.working("evaluating"):
-        values = remember_data(learner.ranker_, sets, files, run.measures, n_jobs=learner.n_jobs)
-    # Saved a second time: a model that is there counts more than what is known of it.
-    learner.ranker_.save(output)
+    if not shared:
+        with notes.working("evaluating"):
+            values = remember_data(learner.ranker_, sets, files, run.measures, n_jobs=learner.n_jobs)
+        # Saved a second time: a model that is there counts more than what is known of it.
+        learner.ranker_.save(output)
     run.summarize(values, seconds, command, show_as)
     if run.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)

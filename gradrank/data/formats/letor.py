@@ -29,7 +29,7 @@ from gradrank.data.ranking_data import (
     regroup_runs,
 )
 from gradrank.data.strings import Strings
-from gradrank.errors import DataError
+from gradrank.errors import DataError, NoDocumentsError
 from gradrank.runtime.memory import memory_limit
 from gradrank.runtime.threads import thread_count
 
@@ -106,7 +106,7 @@ def read_letor(
         first_rows = np.concatenate(([0], np.cumsum([rows for rows, _, _ in scans], dtype=np.int64)))
         n_docs = int(first_rows[-1])
         if n_docs == 0:
-            raise DataError("holds no documents", path=path)
+            raise NoDocumentsError("holds no documents", path=path)
         first_document = next(first for rows, _, first in scans if rows)
         sizes_path = size_file(path, group_file, text, first_document)
         rules = Rules(first_index, min(limit - 1 + first_index, LARGEST_INDEX), sizes_path is None, missing)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gradrank.errors import ModelError, TrainingError
+from gradrank.learners.base.fingerprint import fingerprint as fingerprint
 from gradrank.learners.base.loop import Keeper, Record, ResumableCourse
 from gradrank.models.ranker import plain
 from gradrank.runtime.files import replacing
@@ -83,17 +81,3 @@ def checkpoint_path(path: str | Path) -> Path:
     'model.json.checkpoint'
     """
     return Path(path).with_name(Path(path).name + ".checkpoint")
-
-
-def fingerprint(*arrays: Any) -> str:
-    """Tells data sets apart: shapes and a sample of the values.
-
-    >>> fingerprint(np.zeros(3)) == fingerprint(np.zeros(3)), fingerprint(np.zeros(3)) == fingerprint(np.ones(3))
-    (True, False)
-    """
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(repr(array.shape).encode())
-        step = max(1, len(array) // 1000)
-        digest.update(np.ascontiguousarray(array[::step]).tobytes())
-    return digest.hexdigest()[:16]

@@ -6,9 +6,13 @@ A process that trains alone is a crew of one, for which a sum is what it is.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.ranking_data import RankingData
+from gradrank.learners.base.fingerprint import fingerprint
 from gradrank.measures.base import mean_value
 
 
@@ -19,6 +23,11 @@ class Crew:
     ([1.0, 2.0], 0.5)
     """
 
+    rank: int = 0
+    """Number of this process, from 0."""
+    shared: bool = False
+    """Whether trees are grown and random draws made so that they do not depend on where queries are kept."""
+
     def sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Element-wise sum over all processes."""
         return values
@@ -27,9 +36,30 @@ class Crew:
         """Mean over the queries of all processes that have a value; NaN if none has."""
         return mean_value(values)
 
-    def tree_settings(self) -> dict[str, object]:
-        """LightGBM's parameters that make the processes grow one tree together."""
-        return {}
+    def total(self, values: NDArray[Any]) -> float:
+        """Sum of the numbers of all processes."""
+        return float(values.sum())
+
+    def gather(self, value: Any) -> list[Any]:
+        """A plain value or array of each process, for all of them."""
+        return [value]
+
+    def leveled(self, values: NDArray[np.float32], count: int) -> NDArray[np.float32]:
+        """Numbers whose sums over ``count`` documents of all processes come out the same in any order."""
+        return values
+
+    def fingerprint(self, data: RankingData) -> str:
+        """Tells data sets apart."""
+        return fingerprint(data.X, *data.labels.values())
+
+    # ------------------------------------------------------------------ made of these
+    def count(self, number: int) -> int:
+        """Sum of a whole number over all processes."""
+        return sum(self.gather(int(number)))
+
+    def any(self, flag: bool) -> bool:
+        """Whether it is so in any process."""
+        return any(self.gather(bool(flag)))
 
 
 ALONE = Crew()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -17,9 +18,18 @@ _NOT_OF_THE_MODEL = ("callbacks", "checkpoint", "checkpoint_every", "n_jobs", "w
 
 
 def training_facts(
-    learner: Any, train: RankingData, objective: str, measure: str, record: Record, *packages: str
+    learner: Any,
+    train: RankingData,
+    objective: str,
+    measure: str,
+    record: Record,
+    *packages: str,
+    count: Callable[[int], int] = int,
 ) -> dict[str, Any]:
-    """Objective, parameters, learning curves, data and versions, as plain values for the model's manifest."""
+    """Objective, parameters, learning curves, data and versions, as plain values for the model's manifest.
+
+    ``count`` sums a number over the processes that trained together.
+    """
     parameters = {
         name: (value if not isinstance(value, Ranker) else repr(value))
         for name, value in learner.get_params(deep=False).items()
@@ -38,8 +48,8 @@ def training_facts(
         "curves": record.curves,
         "seconds": round(record.seconds, 3),
         "data": {
-            "queries": train.n_queries,
-            "documents": train.n_docs,
+            "queries": count(train.n_queries),
+            "documents": count(train.n_docs),
             "features": train.n_features,
             "dtype": str(train.X.dtype),
         },

@@ -6,7 +6,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,10 @@ from gradrank.models.ranker import Ranker
 from gradrank.models.registry import ranker_from_dict
 from gradrank.models.trees.ensemble import Tree, TreeEnsemble, assign_leaves
 from gradrank.objectives import BoundObjective, Objective
+from gradrank.ranking import keyed_numbers
+
+if TYPE_CHECKING:
+    from gradrank.learners.trees.shared_grower import SharedGrower
 
 Trees = tuple[Tree, ...]
 Floats = NDArray[np.float32]
@@ -47,8 +51,16 @@ class TreeCourse(ResumableCourse):
     unit: ClassVar[str] = "tree"
 
     def __init__(
-        self, train: RankingData, watched: Mapping[str, RankingData], parameters: TreeParameters, rules: Rules
+        self,
+        train: RankingData,
+        watched: Mapping[str, RankingData],
+        parameters: TreeParameters,
+        rules: Rules,
+        crew: Crew = ALONE,
     ) -> None:
+        self.crew = crew
+        self.n_docs = crew.count(train.n_docs)
+        """Training documents of all processes."""
         self.train = train
         self.watched = watched
         self.parameters = parameters
@@ -96,12 +108,43 @@ class TreeCourse(ResumableCourse):
         self.go_on_from([ensemble.trees[at : at + width] for at in range(0, len(ensemble.trees), width)])
         return manifest
 
+    def growers(self, count: int) -> Sequence[TreeGrower | SharedGrower]:
+        """So many growers over one binning of the training data."""
+        if self.crew.shared:
+            from gradrank.learners.trees.shared_grower import SharedGrower
+
+            shared = SharedGrower(self.train, self.parameters, split=self.rules.split, crew=cast(Any, self.crew))
+            more = [
+                SharedGrower(
+                    self.train, self.parameters, split=self.rules.split, crew=cast(Any, self.crew), share_binning=shared
+                )
+                for _ in range(count - 1)
+            ]
+            return [shared, *more]
+        split, watched = self.rules.split, self.watched
+        first = TreeGrower(self.train, self.parameters, split=split, watched=watched)
+        return [first, *(TreeGrower(self.train, self.parameters, split=split, watched=watched, share_binning=first)
+                         for _ in range(count - 1))]  # fmt: skip
+
+    def grown_leaves(self, grower: TreeGrower | SharedGrower, tree: Tree) -> Leaves:
+        """The leaf of the tree just grown that each document reaches; a grower that knows its bins need not look."""
+        return grower.leaves(tree) if isinstance(grower, TreeGrower) else self._leaves(tree)
+
+    def covered(self, tree: Tree, leaf: NDArray[np.int32]) -> Tree:
+        """The tree with the true number of documents in its leaves: in several processes LightGBM estimates it."""
+        if not self.crew.shared:
+            return tree
+        counts = np.bincount(leaf, minlength=tree.n_leaves).astype(np.float64)
+        return replace(tree, leaf_cover=self.crew.sum(counts))
+
     def sampled_queries(self, step: int) -> NDArray[np.bool_] | None:
         """Which queries are in this step's sample; None = all."""
         share, data = self.parameters.subsample, self.train
         if share >= 1.0:
             return None
         rng = np.random.default_rng([self.parameters.random_state, step])
+        if data.keys is not None:
+            return keyed_numbers(data.keys, int(rng.integers(2**31))) < share
         count = max(1, round(share * data.n_queries))
         chosen = np.zeros(data.n_queries, dtype=bool)
         chosen[rng.permutation(data.n_queries)[:count]] = True
@@ -110,10 +153,10 @@ class TreeCourse(ResumableCourse):
     def sampled(self, lambdas: Floats, rhos: Floats, step: int) -> tuple[Floats, Floats]:
         """Documents of queries that are not in this step's sample have no say."""
         chosen = self.sampled_queries(step)
-        if chosen is None:
-            return lambdas, rhos
-        inside = np.repeat(chosen.astype(np.float32), self.train.sizes)
-        return lambdas * inside, rhos * inside
+        if chosen is not None:
+            inside = np.repeat(chosen.astype(np.float32), self.train.sizes)
+            lambdas, rhos = lambdas * inside, rhos * inside
+        return self.crew.leveled(lambdas, self.n_docs), self.crew.leveled(rhos, self.n_docs)
 
 
 class LambdaCourse(TreeCourse):
@@ -151,19 +194,18 @@ class LambdaCourse(TreeCourse):
         recorder: Recorder | None = None,
         crew: Crew = ALONE,
     ) -> None:
-        super().__init__(train, watched, parameters, rules)
+        super().__init__(train, watched, parameters, rules, crew)
         if not objective.has_curvature and "newton" in (rules.step, rules.split):
             raise TrainingError(f"{objective} has no usable second derivative: use split mse and step gradient")
         self._bound = bound
         self._recorder = recorder
-        self._crew = crew
-        self._grower = TreeGrower(train, parameters, split=rules.split, watched=watched, crew=crew)
+        self._grower = self.growers(1)[0]
         self._combiner = None
         if rules.step.startswith("optimal"):
             # By the objective's measure, or the one that chooses the model.
             self._combiner = Combiner(train, objective.measure or measure, n_jobs=parameters.n_jobs)
         self._rule = first_rule(rules.step, objective.has_curvature)
-        self.base_score = 0.0 if base is not None else bound.start()
+        self.base_score = 0.0 if base is not None else bound.start(crew.total)
         self._scores = {
             name: np.full(data.n_docs, self.base_score)
             if base is None
@@ -201,12 +243,13 @@ class LambdaCourse(TreeCourse):
         gradients = self._bound.gradients(self._scores[TRAINING], step)
         lambdas, rhos = self.sampled(gradients.lambdas, gradients.rhos, step)
         tree = self._grower.grow(lambdas, rhos, step)
-        leaves = self._grower.leaves(tree)
+        leaves = self.grown_leaves(self._grower, tree)
         leaf = leaves[TRAINING]
+        tree = self.covered(tree, leaf)
         values = tree.leaf_value
         if self.parameters.monotone_constraints is None:
             values = leaf_values(
-                self._rule, leaf, tree.n_leaves, lambdas, rhos, self.parameters.reg_lambda, crew=self._crew
+                self._rule, leaf, tree.n_leaves, lambdas, rhos, self.parameters.reg_lambda, crew=self.crew
             )
         if self._combiner is not None:
             here = self._combiner.only(self.sampled_queries(step))

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.cluster.travel import joined, pack, unpack
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
+from gradrank.learners.base.crew import ALONE, Crew
 from gradrank.learners.trees.gradient_shares import GradientShares, Levels, graded_parts
 from gradrank.measures import AnyMeasure, bind_measures, bound_values, mean_value, single_measures
 from gradrank.objectives import Objective, Tiered
 from gradrank.objectives.tiers import bound_tiers
-from gradrank.ranking import order_within_queries, rank_from
+from gradrank.ranking import keyed_numbers, order_within_queries, rank_from
 
 Curve = list[float]
 
@@ -60,10 +62,12 @@ class Recorder:
         objective: Objective,
         train: RankingData,
         measures: Sequence[AnyMeasure] = (),
+        crew: Crew = ALONE,
     ) -> None:
         began = time.perf_counter()
         self._settings = settings
-        sample, self._rows = sampled_queries(train, settings.queries, settings.random_state)
+        self._crew = crew
+        sample, self._rows, self._arrival = shared_sample(train, settings.queries, settings.random_state, crew)
         self._sample = sample
         self._shuffle = order_within_queries(
             np.random.default_rng(settings.random_state).random(sample.n_docs), sample.indptr
@@ -90,7 +94,9 @@ class Recorder:
         if step % every != 0 and (step - 1) % every != 0:
             return
         began = time.perf_counter()
-        own = scores[self._rows]
+        own = np.concatenate(self._crew.gather(scores[self._rows]))
+        if self._arrival is not None:
+            own = own[self._arrival]
         order = rank_from(own, self._sample.indptr, self._shuffle, n_jobs=1).order
         if self._order is not None:
             # The step just made is the one that was looked at before it.
@@ -150,6 +156,28 @@ def sampled_queries(train: RankingData, count: int, random_state: int) -> tuple[
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
     rows = np.arange(int(sizes.sum())) + np.repeat(train.indptr[able] - starts, sizes)
     return bare.take_queries(able), rows
+
+
+def shared_sample(
+    train: RankingData, count: int, random_state: int, crew: Crew
+) -> tuple[RankingData, NDArray[np.int64], NDArray[np.int64] | None]:
+    """Some queries of all processes: their data, the rows of this process, and the order for rows that arrive."""
+    if train.keys is None:
+        return *sampled_queries(train, count, random_state), None
+    chance = keyed_numbers(train.keys, random_state)
+    # Queries of one document come last: there is nothing to see in them.
+    chance = np.where(train.sizes > 1, chance, chance + 1.0)
+    everywhere = np.sort(np.concatenate(crew.gather(np.sort(chance)[:count])))
+    chosen = np.flatnonzero(chance <= everywhere[:count][-1])
+    rows = np.flatnonzero(np.isin(train.query_of_row(), chosen))
+    empty = np.empty((train.n_docs, 0), dtype=np.float32)
+    bare = replace(train, X=empty, feature_names=(), docid=None).take_queries(chosen)
+    parts = [unpack(part) for part in crew.gather(pack(bare))]
+    order = np.argsort(np.concatenate(crew.gather(chance[chosen])), kind="stable")
+    whole = joined(parts)
+    assert whole is not None
+    number = np.repeat(np.argsort(order, kind="stable"), whole.sizes)
+    return whole.take_queries(order), rows, np.argsort(number, kind="stable")
 
 
 def _source(objective: Objective) -> str | None:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
-from gradrank.learners.base.crew import ALONE, Crew
 from gradrank.learners.base.monitor import TRAINING
 from gradrank.learners.trees.binning import NO_STEP, BinnedLeaves, make_dataset
 from gradrank.learners.trees.parameters import TreeParameters
@@ -26,10 +25,13 @@ from gradrank.runtime.threads import thread_count
 _LEVELS = 126
 _LARGEST_SUM = 2**31 - 1
 # LightGBM's own parameters that make it look at part of the data, by all their names.
-_SAMPLING = {
+ROW_SAMPLING = {
     "bagging_fraction", "bagging", "sub_row", "subsample", "bagging_freq", "subsample_freq", "data_sample_strategy",
-    "pos_bagging_fraction", "neg_bagging_fraction", "feature_fraction", "sub_feature", "colsample_bytree",
-    "feature_fraction_bynode", "sub_feature_bynode", "colsample_bynode", "boosting", "boosting_type", "boost",
+    "pos_bagging_fraction", "neg_bagging_fraction", "boosting", "boosting_type", "boost",
+}  # fmt: skip
+_SAMPLING = {
+    *ROW_SAMPLING, "feature_fraction", "sub_feature", "colsample_bytree", "feature_fraction_bynode",
+    "sub_feature_bynode", "colsample_bynode",
 }  # fmt: skip
 # LightGBM's names, with aliases, of what gradrank's own parameters set.
 _OURS = {
@@ -66,8 +68,6 @@ class TreeGrower:
         Further data sets by name, whose leaves are asked for.
     share_binning
         A grower of the same data, whose bins are used again.
-    crew
-        The processes that grow the trees together.
     """
 
     def __init__(
@@ -78,7 +78,6 @@ class TreeGrower:
         split: str,
         watched: Mapping[str, RankingData] | None = None,
         share_binning: TreeGrower | None = None,
-        crew: Crew = ALONE,
     ) -> None:
         # Threads that wait for each other by spinning cost a busy machine many times what they save. This is read when
         # LightGBM is loaded.
@@ -92,7 +91,7 @@ class TreeGrower:
         self._ones = np.ones(data.n_docs, dtype=np.float32)
         # Under monotone constraints LightGBM's own leaf values stay, and they shall be exact. On part of the features
         # or of the rows LightGBM's sums of rounded gradients are wrong (its pull request 7397).
-        extra = _checked_extra(parameters.lightgbm or {})
+        extra = checked_extra(parameters.lightgbm or {})
         partial = parameters.colsample_bytree < 1.0 or any(name in _SAMPLING for name in extra)
         self._quantized = parameters.quantized and parameters.monotone_constraints is None and not partial
         self._levels = min(_LEVELS, _LARGEST_SUM // data.n_docs)
@@ -101,7 +100,7 @@ class TreeGrower:
         self._by_bins = (
             mapped and parameters.monotone_constraints is None and not any(name in _SAMPLING for name in extra)
         )
-        settings = _settings(data, parameters, split) | {
+        settings = tree_settings(data, parameters, split, data.n_docs) | {
             "learning_rate": NO_STEP if self._by_bins else 1.0,
             "use_quantized_grad": self._quantized,
             "num_grad_quant_bins": self._levels,
@@ -109,12 +108,11 @@ class TreeGrower:
             # go by rows or by columns as it finds quicker; sums of other numbers go by columns, one thread per column.
             # Going by rows needs a second copy of the bins, for which there may be no room where features are not held.
             "force_col_wise": mapped or not self._quantized,
-            **crew.tree_settings(),
             **extra,
         }
         try:
             if share_binning is None:
-                categorical = _categorical(data, parameters.categorical_feature)
+                categorical = categorical_columns(data, parameters.categorical_feature)
                 self._dataset = make_dataset(data, settings, categorical=categorical)
                 self._binned = self._binned_sets(settings, bool(categorical))
             else:
@@ -209,13 +207,15 @@ def default_leaf_size(n_docs: int) -> int:
     return max(1, min(20, n_docs // 60))
 
 
-def _settings(data: RankingData, parameters: TreeParameters, split: str) -> dict[str, Any]:
+def tree_settings(data: RankingData, parameters: TreeParameters, split: str, n_docs: int) -> dict[str, Any]:
+    """LightGBM's parameters for trees of ``n_docs`` documents, of which ``data`` may be a part."""
     leaf_size, depth = parameters.min_child_samples, parameters.max_depth
     settings: dict[str, Any] = {
         "objective": "none",
         "boosting": "gbdt",
+        "learning_rate": 1.0,
         "num_leaves": int(parameters.num_leaves),
-        "min_data_in_leaf": default_leaf_size(data.n_docs) if leaf_size is None else int(leaf_size),
+        "min_data_in_leaf": default_leaf_size(n_docs) if leaf_size is None else int(leaf_size),
         "max_depth": -1 if not depth else int(depth),
         "max_bin": int(parameters.max_bin),
         "min_sum_hessian_in_leaf": float(parameters.min_child_weight) if split == "newton" else 0.0,
@@ -248,7 +248,7 @@ def _signs(data: RankingData, given: Sequence[int] | Mapping[str, int]) -> list[
     return [int(sign) for sign in given]
 
 
-def _checked_extra(extra: Mapping[str, Any]) -> Mapping[str, Any]:
+def checked_extra(extra: Mapping[str, Any]) -> Mapping[str, Any]:
     """Further parameters of LightGBM, none of which is misspelt or ours."""
     known = lightgbm_parameters()
     for name in extra:
@@ -274,7 +274,8 @@ def lightgbm_parameters() -> frozenset[str]:
     return frozenset({*aliases, *(alias for names in aliases.values() for alias in names)})
 
 
-def _categorical(data: RankingData, wanted: Sequence[int | str]) -> list[int]:
+def categorical_columns(data: RankingData, wanted: Sequence[int | str]) -> list[int]:
+    """Places of the features that hold categories."""
     columns = []
     for item in wanted:
         if isinstance(item, str):

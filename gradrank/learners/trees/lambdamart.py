@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
 from gradrank.learners.base.checkpoint import fingerprint, keeper, resume
-from gradrank.learners.base.estimator import RankingEstimator
+from gradrank.learners.base.crew import ALONE
+from gradrank.learners.base.estimator import EvalSet, RankingEstimator
 from gradrank.learners.base.loop import Callback, Record, run_course
 from gradrank.learners.base.monitor import Monitor, watched_sets
 from gradrank.learners.base.parameters import fitted
@@ -60,6 +63,7 @@ class LambdaMART(TreeParameters, RankingEstimator):
     """The trees of every step that was made, values shrunk; the model has the first ``record_.best`` of them."""
     base_score_: float = fitted()
     """The score that training started from."""
+    _crew = ALONE
 
     # ------------------------------------------------------------------ what the names mean
     def _objective(self) -> Objective:
@@ -108,17 +112,89 @@ class LambdaMART(TreeParameters, RankingEstimator):
         raise TrainingError(f"base is {name!r}: there is no such model file, and the data has no such feature")
 
     # ------------------------------------------------------------------ training
+    def fit(
+        self,
+        X: Any = None,
+        y: Any = None,
+        qid: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        eval_set: EvalSet | None = None,
+        eval_qid: Sequence[Any] | None = None,
+        valid: Any = None,
+        client: Any = None,
+        train: Any = None,
+        shuffle: bool = False,
+        reading: Mapping[str, Any] | None = None,
+        ports: tuple[int, int] | None = None,
+    ) -> Self:
+        """Train a ranker: here, or with ``client`` and ``train`` on workers that read the data themselves.
+
+        Parameters
+        ----------
+        X
+            RankingData, which holds everything; or features: an array, a pandas or polars frame.
+        y
+            Labels, one per row; NaN is an unjudged document.
+        qid
+            Query ids, one per row, in any order; not needed if a frame has a column ``qid``.
+        sample_weight
+            Weights of the queries: one per row, the same for all rows of a query, or one per query.
+        eval_set, eval_qid
+            Validation data as LightGBM and XGBoost take it: a list of (X, y), and a list of their query ids. The first
+            one chooses the model, the others are recorded.
+        valid
+            The same as RankingData, (X, y, qid), or several sets by name; on workers as ``train``, or several by name.
+        client
+            A Dask client, a Spark session, or a number of processes on this machine.
+        train
+            With ``client``: a file, folder, pattern such as ``"part-*.parquet"`` or address (``s3://…``) that the
+            workers can read, a list of them, or a Dask dataframe.
+        shuffle
+            With ``client``: whether a query that stands in several files is brought together instead of refused.
+        reading
+            With ``client``: how files are read, as the options of :func:`gradrank.read_data` say it.
+        ports
+            With ``client``: first and last port that workers may listen on; any free one otherwise.
+
+        Returns
+        -------
+        The learner itself, with ``ranker_`` and ``record_``.
+        """
+        if client is None:
+            if train is not None or X is None:
+                raise TrainingError("train goes with client, X goes without: give one of the two")
+            return super().fit(
+                X, y, qid, sample_weight=sample_weight, eval_set=eval_set, eval_qid=eval_qid, valid=valid
+            )
+        given = {"X": X, "y": y, "qid": qid, "sample_weight": sample_weight, "eval_set": eval_set, "eval_qid": eval_qid}
+        wrong = [name for name, value in given.items() if value is not None]
+        if wrong or train is None:
+            named = f"{wrong[0]} is given" if wrong else "train is not given"
+            raise TrainingError(f"workers read their data themselves: {named}, expected train and valid")
+        from gradrank.learners.trees.remote import fit_on_workers
+
+        sets = {} if valid is None else dict(valid) if isinstance(valid, Mapping) else {"valid": valid}
+        options = dict(reading or {})
+        how = {"format": options.pop("format", None), "options": options}
+        fit_on_workers(self, client, train, sets, reading=dict.fromkeys(("train", *sets), how), shuffle=shuffle,
+                       ports=ports)  # fmt: skip
+        return self
+
     def _fit(self, train: RankingData, valid: Mapping[str, RankingData], callbacks: Sequence[Callback]) -> Ranker:
         objective, measure, base = self._objective(), self._measure(), self._base(train)
-        check_labels(train, objective)
+        crew = self._crew
+        check_labels(train, objective, crew)
         bound = objective.bind(train, random_state=self.random_state, n_jobs=self.n_jobs)
-        pairs = announced_pairs(bound, train, callbacks)
+        pairs = announced_pairs(bound, train, callbacks, crew)
         watched = watched_sets(train, valid, self.train_measure)
         recorder = self._recorder(objective, train, measure)
         course = LambdaCourse(
-            train, watched, objective, bound, self, self._rules(), measure=measure, base=base, recorder=recorder
-        )
-        self._run(course, Monitor.of_sets(watched, valid, measure, n_jobs=self.n_jobs), train, valid, base, callbacks)
+            train, watched, objective, bound, self, self._rules(), measure=measure, base=base, recorder=recorder,
+            crew=crew,
+        )  # fmt: skip
+        monitor = Monitor.of_sets(watched, valid, measure, n_jobs=self.n_jobs, crew=crew)
+        self._run(course, monitor, train, valid, base, callbacks)
         self.record_.pairs = pairs
         if recorder is not None:
             if not self.record_.interrupted:
@@ -126,7 +202,7 @@ class LambdaMART(TreeParameters, RankingEstimator):
                 course.observe(self.record_.steps)
             self.record_.diagnostics = recorder.record()
         self.base_score_ = course.base_score
-        facts = training_facts(self, train, str(objective), str(measure), self.record_, "lightgbm")
+        facts = training_facts(self, train, str(objective), str(measure), self.record_, "lightgbm", count=crew.count)
         trees = [tree for (tree,) in self.trees_[: self.record_.best]]
         if base is None:
             return TreeEnsemble(trees, train.feature_names, base_score=self.base_score_, training=facts)
@@ -147,7 +223,8 @@ class LambdaMART(TreeParameters, RankingEstimator):
         if self.checkpoint is not None:
             run = self._run_facts(train, valid, base)
             record = resume(course, self.checkpoint, run)
-            keep = keeper(course, self.checkpoint, run, self.checkpoint_every)
+            if self._crew.rank == 0:
+                keep = keeper(course, self.checkpoint, run, self.checkpoint_every)
         if record is None and self.warm_start and hasattr(self, "trees_"):
             course.go_on_from(self.trees_)
             record = Record(steps=self.record_.steps, curves=self.record_.curves, seconds=self.record_.seconds)
@@ -162,14 +239,21 @@ class LambdaMART(TreeParameters, RankingEstimator):
         wanted = self.diagnostics
         if not isinstance(wanted, Diagnostics):
             wanted = Diagnostics(every=wanted, random_state=self.random_state)
-        return Recorder(wanted, objective, train, [measure])
+        return Recorder(wanted, objective, train, [measure], self._crew)
 
     def _run_facts(self, train: RankingData, valid: Mapping[str, RankingData], base: Ranker | None) -> dict[str, Any]:
         """What must be the same for a checkpoint to be continued; more trees may be asked for."""
         parameters = {**self.get_params(deep=False), **self._chosen()}
         facts = {name: value for name, value in parameters.items() if name not in _NOT_OF_THE_RUN}
-        facts["base"] = None if base is None else fingerprint(np.asarray(base.grouped_scores(train)))
-        facts["data"] = [fingerprint(data.X, *data.labels.values()) for data in (train, *valid.values())]
+        facts["base"] = None
+        if base is not None and self._crew.shared:
+            facts["base"] = fingerprint(np.frombuffer(json.dumps(base.to_dict()).encode(), dtype=np.uint8))
+        elif base is not None:
+            facts["base"] = fingerprint(np.asarray(base.grouped_scores(train)))
+        facts["data"] = [self._crew.fingerprint(data) for data in (train, *valid.values())]
+        if self._crew.shared:
+            # Its random draws are others than those of a training in one process.
+            facts["workers"] = True
         return facts
 
     def _why_constant(self, train: RankingData) -> str:

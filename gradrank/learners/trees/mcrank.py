@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
+from gradrank.learners.base.crew import ALONE, Crew
 from gradrank.learners.base.loop import Callback
 from gradrank.learners.base.monitor import TRAINING, Monitor, watched_sets
 from gradrank.learners.base.training_facts import training_facts
 from gradrank.learners.trees.boosting import Leaves, Rules, TreeCourse, Trees
-from gradrank.learners.trees.grower import TreeGrower
 from gradrank.learners.trees.lambdamart import LambdaMART
 from gradrank.learners.trees.leaf_values import leaf_values
 from gradrank.learners.trees.parameters import TreeParameters
@@ -63,13 +63,17 @@ class McRank(LambdaMART):
         objective, measure = self._objective(), self._measure()
         assert isinstance(objective, Regression)
         labels = train.label(objective.label)
-        grades = np.unique(labels[~np.isnan(labels)])
+        own = np.unique(labels[~np.isnan(labels)])
+        grades = np.unique(np.concatenate(self._crew.gather(own)))
         if not 2 <= len(grades) <= _MOST_GRADES:
             raise TrainingError(f"McRank needs 2 to {_MOST_GRADES} grades, the training data has {len(grades)}")
         watched = watched_sets(train, valid, self.train_measure)
-        course = GradeCourse(train, watched, labels, grades, self, self._rules())
-        self._run(course, Monitor.of_sets(watched, valid, measure, n_jobs=self.n_jobs), train, valid, None, callbacks)
-        facts = training_facts(self, train, "Classification", str(measure), self.record_, "lightgbm")
+        course = GradeCourse(train, watched, labels, grades, self, self._rules(), self._crew)
+        monitor = Monitor.of_sets(watched, valid, measure, n_jobs=self.n_jobs, crew=self._crew)
+        self._run(course, monitor, train, valid, None, callbacks)
+        facts = training_facts(
+            self, train, "Classification", str(measure), self.record_, "lightgbm", count=self._crew.count
+        )
         chosen = self.trees_[: self.record_.best]
         ensembles = [TreeEnsemble([step[k] for step in chosen], train.feature_names) for k in range(len(grades))]
         return ExpectedGrade(ensembles, grades, training=facts)
@@ -86,17 +90,14 @@ class GradeCourse(TreeCourse):
         grades: NDArray[np.float32],
         parameters: TreeParameters,
         rules: Rules,
+        crew: Crew = ALONE,
     ) -> None:
-        super().__init__(train, watched, parameters, rules)
+        super().__init__(train, watched, parameters, rules, crew)
         self._grades = grades
         weight = np.ones(train.n_docs) if train.weight is None else np.repeat(train.weight, train.sizes)
         self._counted = (weight * ~np.isnan(labels)).astype(np.float32)
         self._targets = (labels[:, None] == grades[None, :]).astype(np.float32)
-        first = TreeGrower(train, parameters, split=rules.split, watched=watched)
-        others = [
-            TreeGrower(train, parameters, split=rules.split, watched=watched, share_binning=first) for _ in grades[1:]
-        ]
-        self._growers = [first, *others]
+        self._growers = self.growers(len(grades))
         self._sets = {TRAINING: train, **watched}
         self._raw = {name: np.zeros((data.n_docs, len(grades))) for name, data in self._sets.items()}
         self._scores = {name: np.zeros(data.n_docs) for name, data in self._sets.items()}
@@ -122,9 +123,12 @@ class GradeCourse(TreeCourse):
             lambdas, rhos = (self._targets[:, k] - p) * self._counted, p * (1 - p) * self._counted
             lambdas, rhos = self.sampled(lambdas, rhos, step)
             tree = grower.grow(lambdas, rhos, step)
-            leaves.append(grower.leaves(tree))
+            leaves.append(self.grown_leaves(grower, tree))
             leaf = leaves[-1][TRAINING]
-            values = leaf_values(self.rules.step, leaf, tree.n_leaves, lambdas, rhos, self.parameters.reg_lambda)
+            tree = self.covered(tree, leaf)
+            values = leaf_values(
+                self.rules.step, leaf, tree.n_leaves, lambdas, rhos, self.parameters.reg_lambda, crew=self.crew
+            )
             trees.append(replace(tree, leaf_value=shrinkage * values))
         self.add(tuple(trees), leaves)
         return True

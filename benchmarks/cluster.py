@@ -1,0 +1,298 @@
+"""Training on workers beside LightGBM's and XGBoost's Dask rankers, on the same workers in one run.
+
+Run: python benchmarks/cluster.py [--docs 480000 --features 136 --trees 40 --leaves 31 --workers 1 2 3 4] [--small]
+
+Every worker is a process of this machine with one thread. A tool trains twice, with one tree and with all: the
+difference is the time (and traffic) of a tree, the first is reading and binning. Memory is the highest of the process
+that trains. Traffic is that of the loopback device; gradrank also counts what its workers send. On a machine with fewer
+cores than workers the time of a tree says what the work costs, not how it scales.
+
+At the end constants are fitted to what was measured, checked against it, and put into the formulas of the guide.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from train import made_up
+
+from gradrank import LambdaMART, RankingData, compare, evaluate
+from gradrank.data.formats.registry import write_data
+from gradrank.learners.trees.crew_training import model_digest
+from gradrank.learners.trees.remote import fit_on_workers
+from gradrank.measures import NDCG
+
+FILES = 12
+
+
+@dataclass
+class Found:
+    """What one tool took on some workers."""
+
+    setup: float
+    per_tree: float
+    peak: list[float]
+    """Megabytes of each worker."""
+    traffic: float
+    """Megabytes over the loopback device per tree."""
+    sent: float = float("nan")
+    """Megabytes that gradrank's workers counted per tree, all together."""
+    curve: list[float] = field(default_factory=list)
+    """Validation NDCG@10 after each tree."""
+    digest: str = ""
+    model: Any = None
+
+    def seconds_to(self, target: float) -> float:
+        """Time until the validation measure is as good, without reading and binning; infinite if it never is."""
+        reached = [number for number, value in enumerate(self.curve, 1) if value >= target]
+        return reached[0] * self.per_tree if reached else float("inf")
+
+
+def loopback_bytes() -> int:
+    """Bytes that went over the loopback device so far."""
+    for line in Path("/proc/net/dev").read_text().splitlines():
+        name, _, numbers = line.partition(":")
+        if name.strip() == "lo":
+            return int(numbers.split()[0])
+    return 0
+
+
+@contextmanager
+def dask_cluster(workers: int) -> Iterator[Any]:
+    """A cluster of its own for each measurement, so that its memory is its own."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def worker_peaks(client: Any) -> list[float]:
+    """The highest memory of each Dask worker in megabytes."""
+
+    def peak() -> float:
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+    return list(client.run(peak).values())
+
+
+def twice(train: Callable[[int], tuple[Any, Any]], trees: int) -> tuple[Any, Any, float, float, float]:
+    """Train with one tree and with all: result and extra of the latter, setup, seconds and bytes per tree."""
+    took, bytes_over = [], []
+    train(1)  # compiles and loads what is only done once
+    for count in (1, trees):
+        gc.collect()
+        before, began = loopback_bytes(), time.perf_counter()
+        result, extra = train(count)
+        took.append(time.perf_counter() - began)
+        bytes_over.append(loopback_bytes() - before)
+        if count == 1:
+            first = extra
+    per_tree = (took[1] - took[0]) / (trees - 1)
+    more = None if extra is None else (extra - first) / (trees - 1)
+    return result, more, took[0], per_tree, (bytes_over[1] - bytes_over[0]) / (trees - 1)
+
+
+def ours(folder: Path, workers: int, given: argparse.Namespace) -> Found:
+    """gradrank on a Dask cluster."""
+    peaks: list[float] = []
+    with dask_cluster(workers) as client:
+
+        def train(count: int) -> tuple[Any, Any]:
+            learner = LambdaMART("NDCG", measure="NDCG@10", n_estimators=count, num_leaves=given.leaves,
+                                 learning_rate=given.rate, subsample=1.0, n_jobs=1)  # fmt: skip
+            used = fit_on_workers(learner, client, str(folder / "train"), {"valid": str(folder / "valid")})
+            peaks[:] = [peak / 2**20 for peak in used["peak"]]
+            return learner, sum(used["sent"])
+
+        learner, sent, setup, per_tree, traffic = twice(train, given.trees)
+    curve = learner.record_.curves["valid"]["NDCG@10"]
+    digest = model_digest(learner.ranker_.to_dict())
+    return Found(setup, per_tree, peaks, traffic / 1e6, sent / 1e6, curve, digest, learner.ranker_)
+
+
+def frames(folder: Path) -> Any:
+    """The training data as a Dask dataframe, a partition per file, so that no query is cut."""
+    import dask.dataframe as dd
+    import pandas as pd
+
+    frame = dd.from_map(pd.read_parquet, sorted(map(str, (folder / "train").iterdir())))
+    features = [name for name in frame.columns if name.startswith("f")]
+    return frame, features
+
+
+def staged(predict: Callable[[int], Any], valid: RankingData, trees: int) -> list[float]:
+    """Validation NDCG@10 after each tree."""
+    bound = NDCG(10).bind(valid)
+    return [
+        float(np.nanmean(bound.values(np.asarray(predict(count), dtype=np.float64)))) for count in range(1, trees + 1)
+    ]
+
+
+def lightgbm(folder: Path, workers: int, given: argparse.Namespace, valid: RankingData) -> Found:
+    """LightGBM's own Dask ranker, full list as ours."""
+    from lightgbm import DaskLGBMRanker
+
+    with dask_cluster(workers) as client:
+
+        def train(count: int) -> tuple[Any, Any]:
+            frame, features = frames(folder)
+            sizes = frame.map_partitions(
+                lambda part: part.groupby("qid", sort=False).size().astype("int64"), meta=(None, "int64")
+            )
+            made = DaskLGBMRanker(
+                client=client, n_estimators=count, num_leaves=given.leaves, learning_rate=given.rate, n_jobs=1,
+                tree_learner="data", lambdarank_truncation_level=1_000_000, verbosity=-1,
+            )  # fmt: skip
+            made.fit(frame[features].astype("float32"), frame["label"].astype("float32"), group=sizes)
+            return made.booster_, None
+
+        booster, _, setup, per_tree, traffic = twice(train, given.trees)
+        peaks = worker_peaks(client)
+    curve = staged(lambda count: booster.predict(valid.X, num_iteration=count), valid, given.trees)
+    return Found(setup, per_tree, peaks, traffic / 1e6, curve=curve)
+
+
+def xgboost(folder: Path, workers: int, given: argparse.Namespace, valid: RankingData) -> Found:
+    """XGBoost's Dask ranker."""
+    from xgboost.dask import DaskXGBRanker
+
+    with dask_cluster(workers) as client:
+
+        def train(count: int) -> tuple[Any, Any]:
+            frame, features = frames(folder)
+            made = DaskXGBRanker(
+                n_estimators=count, max_leaves=given.leaves, max_depth=0, grow_policy="lossguide", tree_method="hist",
+                learning_rate=given.rate, n_jobs=1, max_bin=255, objective="rank:ndcg", allow_group_split=False,
+                lambdarank_pair_method="topk", lambdarank_num_pair_per_sample=30,
+            )  # fmt: skip
+            made.client = client
+            made.fit(
+                frame[features].astype("float32"), frame["label"].astype("int32"), qid=frame["qid"].astype("int64")
+            )
+            return made.get_booster(), None
+
+        booster, _, setup, per_tree, traffic = twice(train, given.trees)
+        peaks = worker_peaks(client)
+    curve = staged(lambda count: booster.inplace_predict(valid.X, iteration_range=(0, count)), valid, given.trees)
+    return Found(setup, per_tree, peaks, traffic / 1e6, curve=curve)
+
+
+# ---------------------------------------------------------------------- what larger clusters need
+def predicted_bytes(workers: int, leaves: int, bins: int) -> float:
+    """Bytes that all workers send per tree: for each leaf all bins but its own share, 16 bytes each, from each worker.
+
+    The root and the smaller child of each split are exchanged, which makes one exchange per leaf.
+    """
+    return leaves * 16.0 * bins * (workers - 1)
+
+
+def fitted(counts: Sequence[int], values: Sequence[float]) -> tuple[float, float]:
+    """Constant and share of ``values`` = constant + share ÷ workers, by least squares."""
+    design = np.column_stack([np.ones(len(counts)), 1.0 / np.array(counts)])
+    solution = np.linalg.lstsq(design, np.array(values), rcond=None)[0]
+    return float(solution[0]), float(solution[1])
+
+
+def extrapolate(found: dict[int, Found], given: argparse.Namespace) -> None:
+    """The guide's formulas with the constants of this run, checked against it, and for 1,000 times the data."""
+    counts = list(found)
+    memory = fitted(counts, [max(found[count].peak) for count in counts])
+    bins = given.features * 255
+    print("\nformulas against this run: memory of a worker (MB), MB sent per tree by all")
+    for count in counts:
+        said = memory[0] + memory[1] / count
+        sent = predicted_bytes(count, given.leaves, bins) / 1e6
+        print(f"  {count} workers: memory {max(found[count].peak):7.0f}, formula {said:7.0f};"
+              f"  sent {found[count].sent:8.2f}, formula at most {sent:8.2f}")  # fmt: skip
+    # One worker alone has no network: its time of a tree is the work.
+    work = found[counts[0]].per_tree * counts[0]
+    print(f"\n1,000 times the data ({1000 * given.docs / 1e6:,.0f} million documents), workers of 1 thread and of 16")
+    for workers in (32, 256):
+        share = 1000.0 / workers
+        gigabytes = (memory[0] + memory[1] * share) / 1024
+        out = predicted_bytes(workers, given.leaves, bins) / workers
+        wire = out * 8 / 10e9
+        seconds = work * share
+        print(f"  {workers} workers: {gigabytes:6.1f} GB each; {out / 1e6:6.1f} MB out of each per tree, {wire:.2f} s "
+              f"at 10 Gbit/s; {seconds:7.1f} s of work per tree (16 threads: {seconds / 16:6.1f} s)")  # fmt: skip
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--docs", type=int, default=480_000)
+    parser.add_argument("--features", type=int, default=136)
+    parser.add_argument("--leaves", type=int, default=31)
+    parser.add_argument("--trees", type=int, default=40)
+    parser.add_argument("--rate", type=float, default=0.1)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 3, 4])
+    parser.add_argument("--test-docs", type=int, default=150_000, help="1,000 queries and more are wanted")
+    parser.add_argument("--small", action="store_true", help="a quick try: 60,000 documents, 40 features, 10 trees")
+    parser.add_argument("--without", nargs="*", default=[], choices=["lightgbm", "xgboost"])
+    given = parser.parse_args()
+    if given.small:
+        given.docs, given.features, given.trees, given.workers, given.test_docs = 60_000, 40, 10, [1, 2, 3], 130_000
+    warnings.simplefilter("ignore")
+    train, valid = made_up(given.docs, given.features), made_up(given.docs // 5, given.features, 1)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for name, data in (("train", train), ("valid", valid)):
+            (folder / name).mkdir()
+            cuts = [data.n_queries * part // FILES for part in range(FILES + 1)]
+            for part in range(FILES):
+                # Query ids of a set must not repeat: they go on from file to file.
+                write_data(
+                    data.take_queries(np.arange(cuts[part], cuts[part + 1])), folder / name / f"{part:02}.parquet"
+                )
+        tools: dict[str, Callable[[int], Found]] = {"gradrank": lambda workers: ours(folder, workers, given)}
+        if "lightgbm" not in given.without:
+            tools["LightGBM"] = lambda workers: lightgbm(folder, workers, given, valid)
+        if "xgboost" not in given.without:
+            tools["XGBoost"] = lambda workers: xgboost(folder, workers, given, valid)
+        own: dict[int, Found] = {}
+        titles = ("", "setup s", "s/tree", "to equal s", "NDCG@10", "peak MB", "MB/tree", "ratio")
+        head = "".join(f"{title:>11}" for title in titles)
+        for workers in given.workers:
+            print(
+                f"\n{workers} workers, {given.docs:,} × {given.features}, {given.trees} trees of {given.leaves}\n{head}"
+            )
+            found = {name: tool(workers) for name, tool in tools.items()}
+            own[workers] = found["gradrank"]
+            peer = found.get("LightGBM", found["gradrank"])
+            target = peer.curve[-1]
+            for name, item in found.items():
+                numbers = (item.setup, item.per_tree, item.seconds_to(target), item.curve[-1], max(item.peak),
+                           item.traffic, item.per_tree / peer.per_tree)  # fmt: skip
+                print(f"{name:>11}" + "".join(f"{number:11.4g}" for number in numbers), flush=True)
+            print(f"peak memory ÷ LightGBM's: {max(own[workers].peak) / max(peer.peak):.2f}")
+    print(f"\nthe same model from {given.workers} workers: {len({item.digest for item in own.values()}) == 1}")
+    floor(train, valid, own[given.workers[-1]].model, given)
+    extrapolate(own, given)
+
+
+def floor(train: RankingData, valid: RankingData, model: Any, given: argparse.Namespace) -> None:
+    """Whether workers cost quality: a paired test against one machine."""
+    test = made_up(given.test_docs, given.features, 2)
+    alone = LambdaMART("NDCG", measure="NDCG@10", n_estimators=given.trees, num_leaves=given.leaves,
+                       learning_rate=given.rate, subsample=1.0).fit(train, valid=valid)  # fmt: skip
+    result = evaluate(test, {"one machine": alone.ranker_, "workers": model}, ["NDCG@10"])
+    print(f"\n{compare(result).table().to_markdown()}")
+
+
+if __name__ == "__main__":
+    main()
