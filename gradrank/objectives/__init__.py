@@ -6,7 +6,7 @@ from gradrank.objectives.constructions import CONSTRUCTIONS, Construction, const
 from gradrank.objectives.costs import COSTS, PairCost, Printed, RankNet, Sigmoid
 from gradrank.objectives.focused import Focused
 from gradrank.objectives.lambda_gradient import Lambda
-from gradrank.objectives.lambda_loss import LambdaGap, LambdaLoss
+from gradrank.objectives.lambda_loss import LambdaGap, LambdaLoss, LambdaWide
 from gradrank.objectives.listwise import ListMLE, ListNet
 from gradrank.objectives.noisy import Noisy
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
@@ -31,6 +31,7 @@ __all__ = [
     "Lambda",
     "LambdaGap",
     "LambdaLoss",
+    "LambdaWide",
     "ListMLE",
     "ListNet",
     "NeuralNDCG",

@@ -1,4 +1,4 @@
-"""λ's whose pairs weigh something else than the change of the measure: LambdaLoss and LambdaGap."""
+"""λ's whose pairs weigh something else than the change of the measure: LambdaLoss, LambdaWide and LambdaGap."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import ClassVar, Literal
 from gradrank.errors import ObjectiveError
 from gradrank.measures import CNDCG, DCG, NDCG, KappaNDCG, Precision, Recall
 from gradrank.measures.swaps import SwapKernels
-from gradrank.objectives.kernels.pair_weights import GAP_SCHEMES, LOSS_SCHEMES
+from gradrank.objectives.kernels.pair_weights import GAP_SCHEMES, LOSS_SCHEMES, WIDE
 from gradrank.objectives.lambda_gradient import Lambda
 
+DISCOUNTED = (NDCG, DCG, CNDCG, KappaNDCG)
+"""Measures that are Σ gain × discount."""
 _FORMS = tuple(dict.fromkeys(form for form, _ in GAP_SCHEMES))
 _ADDED = tuple(dict.fromkeys(added for _, added in GAP_SCHEMES))
 
@@ -58,8 +60,7 @@ class LambdaLoss(Lambda):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.target, NDCG | DCG | CNDCG | KappaNDCG):
-            raise ObjectiveError(f"LambdaLoss takes NDCG, DCG, CNDCG or κ-NDCG, found {self.target}")
+        check_discounted(self)
         if self.scheme not in LOSS_SCHEMES:
             raise ObjectiveError(f"LambdaLoss: scheme is {self.scheme!r}, expected {' or '.join(LOSS_SCHEMES)}")
         check_mu(self.name, self.mu)
@@ -77,8 +78,59 @@ class LambdaLoss(Lambda):
     @property
     def deepest(self) -> int | None:
         """Pairs of which both documents stand below this rank do not act."""
-        limits = [limit for limit in (self.truncation, self.target.cutoff) if limit is not None]
-        return min(limits, default=None)
+        return deepest_rank(self)
+
+
+@dataclass(frozen=True, repr=False)
+class LambdaWide(Lambda):
+    """λ's of NDCG that no pair is too deep for: a pair weighs (ρ_ij + μ)·|G_i − G_j|.
+
+    G is the gain over the ideal sum and ρ_ij = |1/D_{r_i} − 1/D_{r_j}| the difference of the two ranks' discounts, so that
+    μ = 0 is LambdaRank's |ΔNDCG|. That weight is next to nothing for two documents far down the list, wherever they
+    belong; μ gives every pair a share of what its gains differ by, as the lower bound of SpringSmooth (Donmez et al.
+    2009) and NDCG-Loss2++ (Wang et al. 2018) do in their ways. The guide on training has the measurements that chose μ.
+    A cut-off of the measure leaves out pairs of which both documents stand below it.
+
+    Parameters
+    ----------
+    target
+        NDCG, DCG, CNDCG or κ-NDCG.
+    cost, pairs, truncation, normalize, gap, ties, goal
+        As for :class:`Lambda`.
+    mu
+        μ.
+
+    >>> import numpy as np
+    >>> from gradrank.data import RankingData
+    >>> data = RankingData.from_arrays([[0.0]] * 2, [0, 1], qid=[1, 1])
+    >>> bound = LambdaWide(NDCG(), mu=0.5).bind(data)
+    >>> bound.gradients(np.array([2.0, 1.0])).lambdas.astype(float).round(4).tolist()
+    [-0.6353, 0.6353]
+    """
+
+    mu: float = 0.2
+
+    name: ClassVar[str] = "LambdaWide"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_discounted(self)
+        check_mu(self.name, self.mu)
+
+    @property
+    def swaps(self) -> SwapKernels:
+        """The weights of pairs."""
+        return WIDE
+
+    @property
+    def option(self) -> float | None:
+        """μ."""
+        return float(self.mu)
+
+    @property
+    def deepest(self) -> int | None:
+        """Pairs of which both documents stand below this rank do not act."""
+        return deepest_rank(self)
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,6 +193,18 @@ class LambdaGap(Lambda):
     def option(self) -> float | None:
         """μ."""
         return float(self.mu)
+
+
+def deepest_rank(objective: Lambda) -> int | None:
+    """The truncation or the measure's cut-off, whichever is less."""
+    limits = [limit for limit in (objective.truncation, objective.target.cutoff) if limit is not None]
+    return min(limits, default=None)
+
+
+def check_discounted(objective: Lambda) -> None:
+    """Refuse measures that are no sum of gains × discounts."""
+    if not isinstance(objective.target, DISCOUNTED):
+        raise ObjectiveError(f"{objective.name} takes NDCG, DCG, CNDCG or κ-NDCG, found {objective.target}")
 
 
 def check_mu(kind: str, value: object) -> None:

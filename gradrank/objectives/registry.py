@@ -1,7 +1,7 @@
 """Objectives by name: the same grammar as measures.
 
-``NDCG@10`` is the recommended λ-gradient for that measure; ``Lambda(NDCG@10)`` is the papers' exact form, and takes
-every option of :class:`Lambda` (``Lambda(NDCG, cost=sigmoid, mu=1, pairs=misranked)``) or the name of another
+``NDCG@10`` is the recommended λ-gradient with that measure as the goal; ``Lambda(NDCG@10)`` is the papers' exact form,
+and takes every option of :class:`Lambda` (``Lambda(NDCG, cost=sigmoid, mu=1, pairs=misranked)``) or the name of another
 construction (``Lambda(MAP, construction=spring-smooth)``). ``LambdaLoss(NDCG, scheme=loss2pp)`` and
 ``LambdaGap(P@10)`` weigh pairs otherwise. ``RankNet``, ``ListNet``, ``ListMLE(k=10)``, ``Focused(k=10, beta=0.5)``,
 ``XENDCG``, ``ApproxNDCG``, ``NeuralNDCG`` and ``Regression`` are losses of their own. ``Noisy(MRR, samples=4)``
@@ -25,7 +25,7 @@ from gradrank.objectives.constructions import Construction, construction_of
 from gradrank.objectives.costs import COSTS, PairCost
 from gradrank.objectives.focused import Focused
 from gradrank.objectives.lambda_gradient import Lambda
-from gradrank.objectives.lambda_loss import LambdaGap, LambdaLoss
+from gradrank.objectives.lambda_loss import DISCOUNTED, LambdaGap, LambdaLoss, LambdaWide
 from gradrank.objectives.listwise import ListMLE, ListNet
 from gradrank.objectives.noisy import Noisy
 from gradrank.objectives.objective import Objective
@@ -48,7 +48,7 @@ PLAIN: dict[str, type[Objective]] = {
 }
 """Objectives that are built on no measure, by name; their options are their fields."""
 
-LAMBDAS: dict[str, type[Lambda]] = {kind.name: kind for kind in (Lambda, LambdaLoss, LambdaGap)}
+LAMBDAS: dict[str, type[Lambda]] = {kind.name: kind for kind in (Lambda, LambdaLoss, LambdaWide, LambdaGap)}
 """λ-gradients by name; what they print are their options."""
 
 _WORDS = {"true": True, "false": False, "none": None}
@@ -56,19 +56,28 @@ _WORDS = {"true": True, "false": False, "none": None}
 _HYPHENATED = re.compile(r"(construction\s*=\s*)([A-Za-z]+(?:-[A-Za-z]+)+)")
 
 
-def recommended(measure: Measure) -> Lambda:
-    """The λ-gradient of a measure that learns best without tuning; the guide on training has the measurements.
+def recommended(measure: Measure, *, newton: bool = True) -> Lambda:
+    """The λ-gradient that learns best for a measure without tuning; the guide on training has the measurements.
+
+    It trains for ``measure.training_target()``, over all pairs of the list, and lets the measure choose the model: with
+    its cut-off the measure is blind below, where the documents stand that ought to be above. Targets that are sums of
+    gain × discount have the weights of :class:`LambdaWide`.
 
     Parameters
     ----------
     measure
         The measure to improve.
+    newton
+        Whether Newton steps are meant, for which λ's are normalized as LightGBM does it.
 
-    >>> from gradrank.measures import NDCG
-    >>> recommended(NDCG(10))
-    Lambda(NDCG@10, normalize=log, gap=true)
+    >>> from gradrank.measures import MAP, MRR, NDCG
+    >>> recommended(NDCG(10)), recommended(MRR(rel=2)), recommended(MAP(), newton=False)
+    (LambdaWide(NDCG, normalize=log, gap=true, goal=NDCG@10), LambdaWide(NDCG(gain=linear), normalize=log, gap=true, \
+goal=MRR(rel=2)), Lambda(MAP))
     """
-    return Lambda(measure, normalize="log", gap=True)
+    target = measure.training_target()
+    kind = LambdaWide if isinstance(target, DISCOUNTED) else Lambda
+    return kind(target, normalize="log" if newton else "none", gap=newton, goal=measure)
 
 
 def with_construction(objective: str | Objective, construction: str | Construction) -> Lambda | Constructed | Tiered:

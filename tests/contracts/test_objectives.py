@@ -23,6 +23,7 @@ NAMES = [
     "NDCG@3",
     *(f"LambdaLoss(NDCG, scheme={scheme}, mu=5)" for scheme in LOSS_SCHEMES),
     "LambdaLoss(NDCG@3, normalize=log, gap=true)",
+    "LambdaWide(NDCG, mu=0.5)",
     *(f"LambdaGap(P@2, form={form}, add={added})" for form, added in GAP_SCHEMES),
     "Noisy(NDCG@3, samples=2)",
     "Noisy(Lambda(MAP, construction=spring-smooth), scale=0.5)",

@@ -54,6 +54,25 @@ def loss2_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # 
         out[j] = (own - state[0, j]) * (abs(discount - state[1, j]) + state[2, abs(place - rank[j])])
 
 
+# ---------------------------------------------------------------------- LambdaWide
+@njit(cache=True, nogil=True, plain=True)
+def wide_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
+    """Row 0: gain over the ideal sum; row 1: discount of the document's rank."""
+    for i in range(n):
+        state[0, i] = gain[i] / norm
+        state[1, i] = weight[rank[i]]
+
+
+@njit(cache=True, nogil=True, plain=True, inline="always")
+def wide_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # type: ignore[no-untyped-def]
+    """(ρ_ij + μ)·(G_i − G_j)."""
+    own = state[0, i]
+    discount = state[1, i]
+    more = np.float32(option)
+    for j in range(np.uint64(low), np.uint64(high)):
+        out[j] = (own - state[0, j]) * (abs(discount - state[1, j]) + more)
+
+
 # ---------------------------------------------------------------------- LambdaGap
 @njit(cache=True, nogil=True, plain=True)
 def gap_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
@@ -105,6 +124,9 @@ LOSS_SCHEMES = {
     "loss2pp": SwapKernels(loss2pp_prepare, loss2_row, state_rows=3, single=True),
 }
 """The pair weights of LambdaLoss by name; ``option`` is μ."""
+
+WIDE = SwapKernels(wide_prepare, wide_row, state_rows=2, single=True)
+"""The pair weights of LambdaWide; ``option`` is μ."""
 
 _ADDED = {"none": gap_prepare, "precision": gap_precision_prepare, "arp": gap_arp_prepare}
 _FORMS = {"s": gap_s_row, "x": gap_x_row}

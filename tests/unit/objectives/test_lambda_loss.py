@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gradrank.data import RankingData
 from gradrank.errors import GradrankError
 from gradrank.measures import DCG, MAP, NDCG, Precision, Recall
-from gradrank.objectives import Lambda, LambdaGap, LambdaLoss, Noisy, Tiered, parse_objective
+from gradrank.objectives import Lambda, LambdaGap, LambdaLoss, LambdaWide, Noisy, Tiered, parse_objective
 
 LABELS = st.lists(st.tuples(st.integers(0, 3), st.floats(-2, 2, width=16)), min_size=2, max_size=12)
 
@@ -27,9 +27,12 @@ def loss_weight(scheme: str, mu: float, gains: tuple[float, float], ranks: tuple
     apart = abs(r_i - r_j)
     delta = abs(discount(apart) - discount(apart + 1))
     rho = abs(discount(r_i) - discount(r_j))
-    return {"loss1": g_i * discount(r_i), "loss2": delta * (g_i - g_j), "loss2pp": (rho + mu * delta) * (g_i - g_j)}[
-        scheme
-    ]
+    return {
+        "loss1": g_i * discount(r_i),
+        "loss2": delta * (g_i - g_j),
+        "loss2pp": (rho + mu * delta) * (g_i - g_j),
+        "wide": (rho + mu) * (g_i - g_j),
+    }[scheme]
 
 
 def gap_weight(form: str, add: str, mu: float, k: int, ranks: tuple[int, int]) -> float:
@@ -68,7 +71,7 @@ def drawn(documents: list[tuple[int, float]]) -> tuple[RankingData, np.ndarray, 
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("cutoff", [None, 3])
-@pytest.mark.parametrize("scheme", ["loss1", "loss2", "loss2pp"])
+@pytest.mark.parametrize("scheme", ["loss1", "loss2", "loss2pp", "wide"])
 @settings(max_examples=25)
 @given(documents=LABELS)
 def test_lambda_loss_is_the_double_loop(scheme: str, cutoff: int | None, documents: list[tuple[int, float]]) -> None:
@@ -82,7 +85,10 @@ def test_lambda_loss_is_the_double_loop(scheme: str, cutoff: int | None, documen
             return 0.0
         return loss_weight(scheme, 4.0, (gains[i] / ideal, gains[j] / ideal), (r_i, r_j))
 
-    got = LambdaLoss(NDCG(cutoff), scheme=scheme, mu=4.0).bind(data).gradients(scores)
+    objective: Lambda = LambdaWide(NDCG(cutoff), mu=4.0)
+    if scheme != "wide":
+        objective = LambdaLoss(NDCG(cutoff), scheme=scheme, mu=4.0)
+    got = objective.bind(data).gradients(scores)
     lambdas, rhos = double_loop(labels, scores, weight)
     np.testing.assert_allclose(got.lambdas, lambdas, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(got.rhos, rhos, rtol=1e-4, atol=1e-5)
