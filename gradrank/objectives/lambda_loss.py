@@ -85,11 +85,11 @@ class LambdaLoss(Lambda):
 class LambdaWide(Lambda):
     """λ's of NDCG that no pair is too deep for: a pair weighs (ρ_ij + μ)·|G_i − G_j|.
 
-    G is the gain over the ideal sum and ρ_ij = |1/D_{r_i} − 1/D_{r_j}| the difference of the two ranks' discounts, so that
-    μ = 0 is LambdaRank's |ΔNDCG|. That weight is next to nothing for two documents far down the list, wherever they
-    belong; μ gives every pair a share of what its gains differ by, as the lower bound of SpringSmooth (Donmez et al.
-    2009) and NDCG-Loss2++ (Wang et al. 2018) do in their ways. The guide on training has the measurements that chose μ.
-    A cut-off of the measure leaves out pairs of which both documents stand below it.
+    G is the gain over the ideal sum and ρ_ij = |1/D_{r_i} − 1/D_{r_j}| the difference of the two ranks' discounts, so
+    that μ = 0 is LambdaRank's |ΔNDCG|. That weight is next to nothing for two documents far down the list, wherever
+    they belong; μ gives every pair a share of what its gains differ by, as the lower bound of SpringSmooth (Donmez et
+    al. 2009) and NDCG-Loss2++ (Wang et al. 2018) do in their ways. The guide on training has the measurements that
+    chose μ. A cut-off of the measure leaves out pairs of which both documents stand below it.
 
     Parameters
     ----------

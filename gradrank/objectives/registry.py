@@ -2,11 +2,11 @@
 
 ``NDCG@10`` is the recommended λ-gradient with that measure as the goal; ``Lambda(NDCG@10)`` is the papers' exact form,
 and takes every option of :class:`Lambda` (``Lambda(NDCG, cost=sigmoid, mu=1, pairs=misranked)``) or the name of another
-construction (``Lambda(MAP, construction=spring-smooth)``). ``LambdaLoss(NDCG, scheme=loss2pp)`` and
-``LambdaGap(P@10)`` weigh pairs otherwise. ``RankNet``, ``ListNet``, ``ListMLE(k=10)``, ``Focused(k=10, beta=0.5)``,
+construction (``Lambda(MAP, construction=spring-smooth)``). ``LambdaLoss(NDCG, scheme=loss2pp)``, ``LambdaWide(NDCG)``
+and ``LambdaGap(P@10)`` weigh pairs otherwise. ``RankNet``, ``ListNet``, ``ListMLE(k=10)``, ``Focused(k=10, beta=0.5)``,
 ``XENDCG``, ``ApproxNDCG``, ``NeuralNDCG`` and ``Regression`` are losses of their own. ``Noisy(MRR, samples=4)``
-averages λ's over noise. ``Tiered(NDCG, CNDCG(label=clicks), weight=0.2)`` and ``Scheduled(NDCG, Lambda(NDCG, cost=sigmoid),
-schedule=linear, w0=0.1, eta=0.01)`` compose objectives; a bare measure means the same inside as alone.
+averages λ's over noise. ``Tiered(NDCG, CNDCG(label=clicks), weight=0.2)`` and ``Scheduled(NDCG, Lambda(NDCG,
+cost=sigmoid), schedule=linear, w0=0.1, eta=0.01)`` compose objectives; a bare measure means the same inside as alone.
 """
 
 from __future__ import annotations
