@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.measures.base import IntArray, Measure, Prepared, cut, query_sums, relevant
+from gradrank.measures.ndcg import NDCG
 from gradrank.measures.parameters import parameter, rel_parameter
 from gradrank.measures.swaps import SwapKernels
 from gradrank.runtime.kernels import njit
@@ -120,6 +121,10 @@ class MAP(Measure):
     def kernel(self) -> Callable[..., None]:
         """See Measure.kernel."""
         return _values  # type: ignore[no-any-return]
+
+    def training_target(self) -> Measure:
+        """NDCG: what it sees of the grades is one threshold; without a cut-off it stays itself."""
+        return NDCG.of_labels(self, "linear") if self.cutoff is not None and self.rel > 0 else super().training_target()
 
     def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""

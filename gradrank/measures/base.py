@@ -170,6 +170,15 @@ class Measure(ABC):
         """The label sources of all parts, each once."""
         return (self.source,)
 
+    def training_target(self) -> Measure:
+        """The measure to train for where this one is the goal: the same without cut-off, unless another serves better.
+
+        Below a cut-off swaps change nothing, so that a learner would be blind there.
+        """
+        from dataclasses import replace
+
+        return replace(self, cutoff=None)
+
     def best(self, candidates: ArrayLike) -> int:
         """Number of the best of several candidates, given as rows of one value for each part; the first among equals.
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gradrank.errors import MeasureError
 from gradrank.measures.base import IntArray, Measure, Prepared, cut
+from gradrank.measures.ndcg import NDCG
 from gradrank.measures.parameters import parameter
 from gradrank.measures.position import highest
 from gradrank.measures.swaps import SwapKernels
@@ -121,6 +122,10 @@ class ERR(Measure):
     def kernel(self) -> Callable[..., None]:
         """See Measure.kernel."""
         return _values  # type: ignore[no-any-return]
+
+    def training_target(self) -> Measure:
+        """NDCG: behind a document that satisfies, ERR hardly sees a swap."""
+        return NDCG.of_labels(self, "exp2")
 
     def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""

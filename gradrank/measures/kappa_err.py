@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.measures.base import IntArray, Prepared
+from gradrank.measures.base import IntArray, Measure, Prepared
 from gradrank.measures.err import ERR
-from gradrank.measures.kappa_ndcg import check_position_labels
+from gradrank.measures.kappa_ndcg import KappaNDCG, check_position_labels
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,6 +33,10 @@ class KappaERR(ERR):
     """
 
     name: ClassVar[str] = "KappaERR"
+
+    def training_target(self) -> Measure:
+        """κ-NDCG, over the same labels."""
+        return KappaNDCG(label=self.label, unjudged=self.unjudged)
 
     def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.measures.base import IntArray, Prepared, cut
+from gradrank.measures.base import IntArray, Measure, Prepared, cut
 from gradrank.measures.parameters import discount_parameter, gain_parameter, parameter
 from gradrank.measures.position import PositionMeasure, discounts, graded_gains, ideal_sums, spread
 
@@ -44,6 +44,11 @@ class NDCG(PositionMeasure):
     short: str = parameter("a list shorter than the cut-off is padded with nothing, or counts 0", "pad", "zero")
 
     name: ClassVar[str] = "NDCG"
+
+    @classmethod
+    def of_labels(cls, measure: Measure, gain: str) -> NDCG:
+        """NDCG over the labels of another measure: a training target for measures that see few swaps."""
+        return cls(label=measure.label, unjudged=measure.unjudged, gain=gain)
 
     def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""

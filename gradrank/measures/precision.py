@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.measures.base import IntArray, Prepared, cut, query_sums, relevant
+from gradrank.measures.base import IntArray, Measure, Prepared, cut, query_sums, relevant
+from gradrank.measures.ndcg import NDCG
 from gradrank.measures.parameters import parameter, rel_parameter
 from gradrank.measures.position import PositionMeasure
 
@@ -41,6 +42,10 @@ class Precision(PositionMeasure):
 
     name: ClassVar[str] = "P"
     aliases: ClassVar[tuple[str, ...]] = ("Precision",)
+
+    def training_target(self) -> Measure:
+        """NDCG: it sees swaps across the cut-off alone, whatever the grades."""
+        return NDCG.of_labels(self, "linear") if self.rel > 0 else super().training_target()
 
     def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.measures.base import IntArray, Measure, Prepared, cut, query_sums, relevant
+from gradrank.measures.ndcg import NDCG
 from gradrank.measures.parameters import rel_parameter
 from gradrank.measures.swaps import SwapKernels
 from gradrank.runtime.kernels import njit
@@ -114,6 +115,10 @@ class MRR(Measure):
     def kernel(self) -> Callable[..., None]:
         """See Measure.kernel."""
         return _values  # type: ignore[no-any-return]
+
+    def training_target(self) -> Measure:
+        """NDCG: it sees swaps with the first relevant document alone."""
+        return NDCG.of_labels(self, "linear") if self.rel > 0 else super().training_target()
 
     def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.measures.base import IntArray, Prepared, cut, query_sums, relevant
+from gradrank.measures.base import IntArray, Measure, Prepared, cut, query_sums, relevant
+from gradrank.measures.ndcg import NDCG
 from gradrank.measures.parameters import parameter, rel_parameter
 from gradrank.measures.position import PositionMeasure, highest, spread
 
@@ -37,6 +38,10 @@ class WTA(PositionMeasure):
 
     name: ClassVar[str] = "WTA"
     takes_cutoff: ClassVar[bool] = False
+
+    def training_target(self) -> Measure:
+        """NDCG: it sees swaps with the first document alone."""
+        return NDCG.of_labels(self, "linear") if self.rel > 0 else super().training_target()
 
     def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""

@@ -6,25 +6,36 @@ from gradrank.objectives.constructions import CONSTRUCTIONS, Construction, const
 from gradrank.objectives.costs import COSTS, PairCost, Printed, RankNet, Sigmoid
 from gradrank.objectives.focused import Focused
 from gradrank.objectives.lambda_gradient import Lambda
+from gradrank.objectives.lambda_loss import LambdaGap, LambdaLoss, LambdaWide
 from gradrank.objectives.listwise import ListMLE, ListNet
+from gradrank.objectives.noisy import Noisy
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 from gradrank.objectives.pointwise import Regression
 from gradrank.objectives.ranknet import RankNetPairs
 from gradrank.objectives.registry import parse_objective, recommended, with_construction
 from gradrank.objectives.schedule import Scheduled
+from gradrank.objectives.smooth_ndcg import ApproxNDCG, NeuralNDCG
 from gradrank.objectives.tiers import Tiered
+from gradrank.objectives.xendcg import XENDCG
 
 __all__ = [
     "CONSTRUCTIONS",
     "COSTS",
+    "XENDCG",
+    "ApproxNDCG",
     "BoundObjective",
     "Constructed",
     "Construction",
     "Focused",
     "Gradients",
     "Lambda",
+    "LambdaGap",
+    "LambdaLoss",
+    "LambdaWide",
     "ListMLE",
     "ListNet",
+    "NeuralNDCG",
+    "Noisy",
     "Objective",
     "ObjectiveError",
     "PairCost",

@@ -103,6 +103,11 @@ class Constructed(Objective):
         return self.target
 
     @property
+    def chosen_by(self) -> Measure:
+        """The measure that chooses among models."""
+        return self.target
+
+    @property
     def sources(self) -> tuple[str | None, ...]:
         """The label source of the measure."""
         return (self.target.source,)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,8 @@ class Lambda(Objective):
     ties
         Order of documents with equal scores: a seeded permutation (``random``), or that of the file (``file``; for
         comparison with other tools: files are often sorted by label, which file order would leak).
+    goal
+        The measure that this is a means to, if it is another than the target: it chooses among models.
 
     >>> from gradrank.data import RankingData
     >>> from gradrank.measures import NDCG
@@ -74,27 +76,60 @@ class Lambda(Objective):
     normalize: Literal["none", "log", "deviation"] = "none"
     gap: bool = False
     ties: Literal["random", "file"] = "random"
+    goal: Measure | None = None
+
+    name: ClassVar[str] = "Lambda"
 
     def __post_init__(self) -> None:
         if not isinstance(self.target, Measure):
-            raise ObjectiveError(f"Lambda needs a measure, found {self.target!r}")
+            raise ObjectiveError(f"{self.name} needs a measure, found {self.target!r}")
         if self.target.swap is None:
             raise ObjectiveError(f"{self.target} has no fast swap deltas and cannot be a training target")
+        if self.goal == self.target:
+            object.__setattr__(self, "goal", None)
+        if self.goal is not None and (not isinstance(self.goal, Measure) or self.goal.source != self.target.source):
+            raise ObjectiveError(
+                f"{self.name}: goal is {self.goal!r}, expected a measure of the labels of {self.target}"
+            )
         if self.pairs not in ("all", "misranked"):
-            raise ObjectiveError(f"Lambda: pairs is {self.pairs!r}, expected all or misranked")
+            raise ObjectiveError(f"{self.name}: pairs is {self.pairs!r}, expected all or misranked")
         if self.truncation is not None and (not isinstance(self.truncation, int) or self.truncation < 1):
-            raise ObjectiveError(f"Lambda: truncation is {self.truncation!r}, expected a whole number of 1 or more")
+            raise ObjectiveError(
+                f"{self.name}: truncation is {self.truncation!r}, expected a whole number of 1 or more"
+            )
         if not isinstance(self.gap, bool):
-            raise ObjectiveError(f"Lambda: gap is {self.gap!r}, expected true or false")
+            raise ObjectiveError(f"{self.name}: gap is {self.gap!r}, expected true or false")
         if self.normalize not in NORMALISATIONS:
-            raise ObjectiveError(f"Lambda: normalize is {self.normalize!r}, expected {' or '.join(NORMALISATIONS)}")
+            raise ObjectiveError(
+                f"{self.name}: normalize is {self.normalize!r}, expected {' or '.join(NORMALISATIONS)}"
+            )
         if self.ties not in ("random", "file"):
-            raise ObjectiveError(f"Lambda: ties is {self.ties!r}, expected random or file")
+            raise ObjectiveError(f"{self.name}: ties is {self.ties!r}, expected random or file")
 
     @property
     def measure(self) -> AnyMeasure | None:
-        """The target measure."""
-        return self.target
+        """The goal, which is the target unless another is given."""
+        return self.chosen_by
+
+    @property
+    def chosen_by(self) -> Measure:
+        """The measure that chooses among models."""
+        return self.target if self.goal is None else self.goal
+
+    @property
+    def swaps(self) -> SwapKernels:
+        """What pairs weigh: the target's swap deltas."""
+        return swaps_of(self.target)
+
+    @property
+    def option(self) -> float | None:
+        """A number for the kernels of ``swaps``; None = the one that the target has prepared."""
+        return None
+
+    @property
+    def deepest(self) -> int | None:
+        """Pairs of which both documents stand below this rank do not act; None = all act."""
+        return self.truncation
 
     @property
     def sources(self) -> tuple[str | None, ...]:
@@ -150,12 +185,9 @@ class Lambda(Objective):
         parts = [str(self.target)]
         if self.cost != RankNet():
             parts.append(str(self.cost))
-        for name, default in (("pairs", "all"), ("truncation", None), ("normalize", "none"), ("gap", False),
-                              ("ties", "random")):  # fmt: skip
-            value = getattr(self, name)
-            if value != default:
-                parts.append(f"{name}={str(value).lower() if isinstance(value, bool) else value}")
-        return f"Lambda({', '.join(parts)})"
+        parts += [_option(item, getattr(self, item.name)) for item in fields(self)
+                  if item.name not in ("target", "cost") and getattr(self, item.name) != item.default]  # fmt: skip
+        return f"{self.name}({', '.join(parts)})"
 
     def __repr__(self) -> str:
         return str(self)
@@ -215,7 +247,8 @@ class BoundLambda(BoundObjective):
             active=active,
             query_weight=np.ones(n_queries) if data.weight is None else data.weight,
         )
-        self._gains = Gains(gain, prepared.weight, prepared.norm, prepared.depth, prepared.option)
+        option = prepared.option if objective.option is None else objective.option
+        self._gains = Gains(gain, prepared.weight, prepared.norm, prepared.depth, option)
 
     def scale_queries(self, factors: NDArray[np.float64]) -> None:
         """Multiply the λ's of each query by a factor, from now on."""
@@ -273,7 +306,7 @@ class BoundLambda(BoundObjective):
         ``ranks`` (one per document, −1 = not known yet) is read and filled in, so that several objectives over the
         same scores sort each query once.
         """
-        layout, family = self._layout, swaps_of(self.objective.target)
+        layout, family = self._layout, self.objective.swaps
         block, options = self._block, self._options
         if count_pairs:
             options = options._replace(count_pairs=True)
@@ -291,7 +324,7 @@ class BoundLambda(BoundObjective):
     def _block(self) -> Any:
         """The kernel for the measure and the cost."""
         objective = self.objective
-        return for_family(lambda_block, swaps_of(objective.target), force_row=objective.cost.kernels.row)
+        return for_family(lambda_block, objective.swaps, force_row=objective.cost.kernels.row)
 
     @cached_property
     def _options(self) -> LambdaOptions:
@@ -300,11 +333,19 @@ class BoundLambda(BoundObjective):
             slope=float(objective.cost.slope),
             shift=float(objective.cost.shift),
             misranked=objective.pairs == "misranked",
-            truncation=np.iinfo(np.int64).max if objective.truncation is None else objective.truncation,
+            truncation=np.iinfo(np.int64).max if objective.deepest is None else objective.deepest,
             normalize=NORMALISATIONS[objective.normalize],
             gap=objective.gap,
             count_pairs=False,
         )
+
+
+def _option(item: Field[Any], value: Any) -> str:
+    """An option as names of objectives have it."""
+    if isinstance(value, bool):
+        return f"{item.name}={str(value).lower()}"
+    short = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{item.name}={short if not isinstance(value, float) or float(short) == value else repr(value)}"
 
 
 def swaps_of(measure: Measure) -> SwapKernels:

@@ -1,11 +1,12 @@
 """Objectives by name: the same grammar as measures.
 
-``NDCG@10`` is the recommended λ-gradient for that measure; ``Lambda(NDCG@10)`` is the papers' exact form, and takes
-every option of :class:`Lambda` (``Lambda(NDCG, cost=sigmoid, mu=1, pairs=misranked)``) or the name of another
-construction (``Lambda(MAP, construction=spring-smooth)``). ``RankNet``, ``ListNet``, ``ListMLE(k=10)``,
-``Focused(k=10, beta=0.5)`` and ``Regression`` are built on no measure. ``Tiered(NDCG, CNDCG(label=clicks),
-weight=0.2)`` and ``Scheduled(NDCG, Lambda(NDCG, cost=sigmoid), schedule=linear, w0=0.1, eta=0.01)`` compose objectives;
-a bare measure means the same inside as alone.
+``NDCG@10`` is the recommended λ-gradient with that measure as the goal; ``Lambda(NDCG@10)`` is the papers' exact form,
+and takes every option of :class:`Lambda` (``Lambda(NDCG, cost=sigmoid, mu=1, pairs=misranked)``) or the name of another
+construction (``Lambda(MAP, construction=spring-smooth)``). ``LambdaLoss(NDCG, scheme=loss2pp)``, ``LambdaWide(NDCG)``
+and ``LambdaGap(P@10)`` weigh pairs otherwise. ``RankNet``, ``ListNet``, ``ListMLE(k=10)``, ``Focused(k=10, beta=0.5)``,
+``XENDCG``, ``ApproxNDCG``, ``NeuralNDCG`` and ``Regression`` are losses of their own. ``Noisy(MRR, samples=4)``
+averages λ's over noise. ``Tiered(NDCG, CNDCG(label=clicks), weight=0.2)`` and ``Scheduled(NDCG, Lambda(NDCG,
+cost=sigmoid), schedule=linear, w0=0.1, eta=0.01)`` compose objectives; a bare measure means the same inside as alone.
 """
 
 from __future__ import annotations
@@ -24,23 +25,32 @@ from gradrank.objectives.constructions import Construction, construction_of
 from gradrank.objectives.costs import COSTS, PairCost
 from gradrank.objectives.focused import Focused
 from gradrank.objectives.lambda_gradient import Lambda
+from gradrank.objectives.lambda_loss import DISCOUNTED, LambdaGap, LambdaLoss, LambdaWide
 from gradrank.objectives.listwise import ListMLE, ListNet
+from gradrank.objectives.noisy import Noisy
 from gradrank.objectives.objective import Objective
 from gradrank.objectives.pointwise import Regression
 from gradrank.objectives.ranknet import RankNetPairs
 from gradrank.objectives.schedule import Scheduled
+from gradrank.objectives.smooth_ndcg import ApproxNDCG, NeuralNDCG
 from gradrank.objectives.tiers import Tiered
+from gradrank.objectives.xendcg import XENDCG
 
 PLAIN: dict[str, type[Objective]] = {
     "RankNet": RankNetPairs,
     "ListNet": ListNet,
     "ListMLE": ListMLE,
     "Focused": Focused,
+    "XENDCG": XENDCG,
+    "ApproxNDCG": ApproxNDCG,
+    "NeuralNDCG": NeuralNDCG,
     "Regression": Regression,
 }
 """Objectives that are built on no measure, by name; their options are their fields."""
 
-_LAMBDA_OPTIONS = ("pairs", "truncation", "normalize", "gap", "ties", "construction")
+LAMBDAS: dict[str, type[Lambda]] = {kind.name: kind for kind in (Lambda, LambdaLoss, LambdaWide, LambdaGap)}
+"""λ-gradients by name; what they print are their options."""
+
 # The share of all lower tiers together, unless given.
 _LOWER_TIERS = 0.2
 _WORDS = {"true": True, "false": False, "none": None}
@@ -48,19 +58,28 @@ _WORDS = {"true": True, "false": False, "none": None}
 _HYPHENATED = re.compile(r"(construction\s*=\s*)([A-Za-z]+(?:-[A-Za-z]+)+)")
 
 
-def recommended(measure: Measure) -> Lambda:
-    """The λ-gradient of a measure that learns best without tuning; the guide on training has the measurements.
+def recommended(measure: Measure, *, newton: bool = True) -> Lambda:
+    """The λ-gradient that learns best for a measure without tuning; the guide on training has the measurements.
+
+    It trains for ``measure.training_target()``, over all pairs of the list, and lets the measure choose the model: with
+    its cut-off the measure is blind below, where the documents stand that ought to be above. Targets that are sums of
+    gain × discount have the weights of :class:`LambdaWide`.
 
     Parameters
     ----------
     measure
         The measure to improve.
+    newton
+        Whether Newton steps are meant, for which λ's are normalized as LightGBM does it.
 
-    >>> from gradrank.measures import NDCG
-    >>> recommended(NDCG(10))
-    Lambda(NDCG@10, normalize=log, gap=true)
+    >>> from gradrank.measures import MAP, MRR, NDCG
+    >>> recommended(NDCG(10)), recommended(MRR(rel=2)), recommended(MAP(), newton=False)
+    (LambdaWide(NDCG, normalize=log, gap=true, goal=NDCG@10), LambdaWide(NDCG(gain=linear), normalize=log, gap=true, \
+goal=MRR(rel=2)), Lambda(MAP))
     """
-    return Lambda(measure, normalize="log", gap=True)
+    target = measure.training_target()
+    kind = LambdaWide if isinstance(target, DISCOUNTED) else Lambda
+    return kind(target, normalize="log" if newton else "none", gap=newton, goal=measure)
 
 
 def with_construction(objective: str | Objective, construction: str | Construction) -> Lambda | Constructed | Tiered:
@@ -90,6 +109,10 @@ def with_construction(objective: str | Objective, construction: str | Constructi
 
 def _built(given: Objective, made: Construction) -> Lambda | Constructed:
     if isinstance(given, Lambda):
+        if type(given) is not Lambda:
+            raise ObjectiveError(
+                f"the construction {made.name} makes λ's of a measure, and {given} has weights of its own"
+            )
         extra = [name for name, default in (("pairs", "all"), ("truncation", None), ("gap", False))
                  if getattr(given, name) != default]  # fmt: skip
         if extra:
@@ -134,9 +157,14 @@ def _objective(item: object, bare: Bare) -> Objective:
 def _named(expression: Expression, bare: Bare) -> Objective | None:
     """The objective that a name stands for; None if it is not an objective's."""
     name = expression.name.lower()
-    if name == "lambda":
-        return _lambda(expression)
-    composed: dict[str, Callable[[Expression, Bare], Objective]] = {"tiered": _tiered, "scheduled": _scheduled}
+    for spelling, gradient in LAMBDAS.items():
+        if name == spelling.lower():
+            return _lambda(expression, gradient)
+    composed: dict[str, Callable[[Expression, Bare], Objective]] = {
+        "tiered": _tiered,
+        "scheduled": _scheduled,
+        "noisy": _noisy,
+    }
     if name in composed:
         return composed[name](expression, bare)
     for spelling, kind in PLAIN.items():
@@ -149,7 +177,7 @@ def _measure(expression: Expression) -> Measure:
     try:
         measure = measure_of(expression)
     except UnknownMeasureError as error:
-        names = ", ".join(("Lambda", "Tiered", "Scheduled", *PLAIN))
+        names = ", ".join((*LAMBDAS, "Tiered", "Scheduled", "Noisy", *PLAIN))
         raise UnknownMeasureError(f"{error}; objectives that are no measures are {names}") from None
     if not isinstance(measure, Measure):
         raise ObjectiveError(f"{measure} chooses among models; it is not an objective")
@@ -212,26 +240,46 @@ def _scheduled(expression: Expression, bare: Bare) -> Scheduled:
     return Scheduled(first, second, **options)
 
 
-def _lambda(expression: Expression) -> Objective:
+def _noisy(expression: Expression, bare: Bare) -> Noisy:
+    if (
+        set(expression.keywords) - {"samples", "scale"}
+        or expression.cutoff is not None
+        or len(expression.arguments) != 1
+    ):
+        raise ObjectiveError("Noisy takes one objective, samples=number and scale=number")
+    options: dict[str, Any] = dict(expression.keywords)
+    return Noisy(_objective(expression.arguments[0], bare), **options)
+
+
+def _lambda(expression: Expression, kind: type[Lambda]) -> Objective:
+    name = kind.name
     if len(expression.arguments) != 1 or expression.cutoff is not None:
-        raise ObjectiveError("Lambda takes one measure and options, e.g. Lambda(NDCG@10, cost=sigmoid)")
-    target = expression.arguments[0]
-    if not isinstance(target, str | Expression):
-        raise ObjectiveError(f"Lambda takes a measure, found {target!r}")
-    measure = measure_of(Expression(target) if isinstance(target, str) else target)
-    if not isinstance(measure, Measure):
-        raise MeasureError(f"Lambda takes one measure, found {measure}")
+        raise ObjectiveError(f"{name} takes one measure and options, e.g. Lambda(NDCG@10, cost=sigmoid)")
+    measure = _target(name, expression.arguments[0])
     options: dict[str, Any] = {
         key: _word(value) if key in ("gap", "truncation") else value for key, value in expression.keywords.items()
     }
-    if "construction" in options:
+    if "construction" in options and kind is Lambda:
         return _constructed(measure, options)
-    cost = _cost(options)
+    known = [item.name for item in fields(kind) if item.name not in ("target", "cost")]
+    cost = _cost(options, others=known)
+    if "goal" in options:
+        options["goal"] = _target(f"{name}: goal", options["goal"])
     for key in options:
-        if key not in _LAMBDA_OPTIONS:
-            known = ", ".join(("cost", *_cost_options(), *_LAMBDA_OPTIONS))
-            raise ObjectiveError(f"Lambda has no option {key!r}; it has {known}")
-    return Lambda(measure, cost=cost, **options)
+        if key not in known:
+            more = ("construction",) if kind is Lambda else ()
+            names = ", ".join(dict.fromkeys(("cost", *_cost_options(), *known, *more)))
+            raise ObjectiveError(f"{name} has no option {key!r}; it has {names}")
+    return kind(measure, cost=cost, **options)
+
+
+def _target(name: str, item: object) -> Measure:
+    if not isinstance(item, str | Expression):
+        raise ObjectiveError(f"{name} takes a measure, found {item!r}")
+    measure = measure_of(Expression(item) if isinstance(item, str) else item)
+    if not isinstance(measure, Measure):
+        raise MeasureError(f"{name} takes one measure, found {measure}")
+    return measure
 
 
 def _constructed(measure: Measure, options: dict[str, Any]) -> Objective:

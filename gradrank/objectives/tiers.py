@@ -76,7 +76,7 @@ class Tiered(Objective):
     @property
     def measure(self) -> AnyMeasure | None:
         """The graded measure of the tiers that have weight; the plain one if there is one such tier."""
-        heard = [tier.target for tier, weight in zip(self.tiers, self.weights, strict=True) if weight > 0.0]
+        heard = [tier.chosen_by for tier, weight in zip(self.tiers, self.weights, strict=True) if weight > 0.0]
         return heard[0] if len(heard) == 1 else Graded(tuple(heard))
 
     @property

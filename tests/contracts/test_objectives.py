@@ -10,6 +10,7 @@ import pytest
 from gradrank.data import RankingData
 from gradrank.errors import GradrankError
 from gradrank.objectives import CONSTRUCTIONS, parse_objective
+from gradrank.objectives.kernels.pair_weights import GAP_SCHEMES, LOSS_SCHEMES
 from gradrank.objectives.registry import PLAIN
 
 NAMES = [
@@ -17,13 +18,23 @@ NAMES = [
     "ListNet(exact=true)",
     "ListMLE(k=2)",
     "Focused(k=3, beta=1)",
+    "XENDCG(terms=3)",
+    "ApproxNDCG(temperature=1, k=3, normalize=deviation)",
     "NDCG@3",
+    *(f"LambdaLoss(NDCG, scheme={scheme}, mu=5)" for scheme in LOSS_SCHEMES),
+    "LambdaLoss(NDCG@3, normalize=log, gap=true)",
+    "LambdaWide(NDCG, mu=0.5)",
+    *(f"LambdaGap(P@2, form={form}, add={added})" for form, added in GAP_SCHEMES),
+    "Noisy(NDCG@3, samples=2)",
+    "Noisy(Lambda(MAP, construction=spring-smooth), scale=0.5)",
     "Tiered(NDCG, CNDCG, weight=0.3)",
     "Scheduled(NDCG, Lambda(MAP, cost=sigmoid), schedule=linear, w0=0.5, eta=0.01)",
     *(f"Lambda({measure}, construction={name})" for name in CONSTRUCTIONS for measure in ("NDCG", "MAP", "MRR")),
 ]
 # Those whose λ's are not forces between documents: they need not add up to 0.
-ALONE = ("Regression", "discrete-bounded")
+ALONE = ("Regression", "discrete-bounded", "terms=3")
+# Losses that are not convex.
+SMOOTH = ("ApproxNDCG", "NeuralNDCG")
 CLICKS = "clicks"
 
 
@@ -73,7 +84,8 @@ def test_a_convex_loss_lies_below_its_chords(name: str) -> None:
     objective = parse_objective(name)
     bound = objective.bind(data)
     if not objective.convex:
-        assert bound.loss(one) is None  # λ's of a measure are the derivative of no loss
+        # λ's of a measure are the derivative of no loss; smooth forms of a measure are losses.
+        assert (bound.loss(one) is None) == (name not in SMOOTH)
         return
     for random_state in range(5):
         two = np.random.default_rng(random_state).normal(size=data.n_docs) * 5.0
@@ -176,7 +188,7 @@ def test_following_the_forces_lowers_the_loss(name: str) -> None:
     bound = parse_objective(name).bind(data)
     before = bound.loss(scores)
     if before is None:
-        assert name.startswith(("Lambda", "NDCG", "Tiered", "Scheduled"))
+        assert name.startswith(("Lambda", "NDCG", "Tiered", "Scheduled", "Noisy", "XENDCG(terms", "ApproxNDCG(temp"))
         return
     after = bound.loss(scores + 0.01 * bound.gradients(scores).lambdas)
     assert after is not None

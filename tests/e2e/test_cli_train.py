@@ -100,7 +100,7 @@ def test_a_convention_holds_for_the_measure_that_chooses() -> None:
     assert training["measure"] == "NDCG(convention=letor4)@10"
     assert set(training["curves"]["valid"]) == {"NDCG(convention=letor4)@10"}
     assert "--measure 'NDCG(convention=letor4)@10'" in training["command"]
-    assert training["objective"] == "Lambda(NDCG@10, normalize=log, gap=true)"
+    assert training["objective"] == "LambdaWide(NDCG, normalize=log, gap=true, goal=NDCG@10)"
 
 
 def test_the_command_tells_what_was_left_open() -> None:
@@ -108,7 +108,7 @@ def test_the_command_tells_what_was_left_open() -> None:
     words = shlex.split(content("model.json")["training"]["command"])
     options = dict(itertools.pairwise(words))
     defaults = LambdaMART().get_params()
-    assert options["--objective"] == "Lambda(NDCG@10, normalize=log, gap=true)"
+    assert options["--objective"] == "LambdaWide(NDCG, normalize=log, gap=true, goal=NDCG@10)"
     assert (options["--split"], options["--step"], options["--measure"]) == ("newton", "newton", "NDCG@10")
     for name in ("num_leaves", "learning_rate", "max_bin", "reg_lambda", "random_state", "subsample"):
         assert options[f"--{name.replace('_', '-')}"] == str(defaults[name])
@@ -471,7 +471,7 @@ def test_info_of_a_model(model) -> None:
     shown = run("info", model).stdout
     curve = ranker.training["curves"]["valid"]["NDCG@10"]
     best = f"{curve[0]:.4f} at step 1, best {max(curve):.4f} at step {len(ranker.trees)}, last {curve[-1]:.4f}"
-    for text in ("LambdaMART", "Lambda(NDCG@10, normalize=log, gap=true)", "version of lightgbm", best):
+    for text in ("LambdaMART", "LambdaWide(NDCG, normalize=log, gap=true, goal=NDCG@10)", "version of lightgbm", best):
         assert text in shown
     assert shown.endswith(f"command\n{ranker.training['command']}\n")
 

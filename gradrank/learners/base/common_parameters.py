@@ -35,8 +35,9 @@ class ObjectiveParameters(Declared):
 
     objective: str | Objective | None = parameter(
         default=None, kw_only=False, metavar="OBJECTIVE",
-        help="What is learned: a measure such as 'NDCG@10' (the recommended λ's), 'Lambda(MAP, cost=sigmoid)' for one "
-        "exact form, tiers, a schedule, or an Objective. NDCG@10 unless the learner has one of its own.",
+        help="What is learned: a goal such as 'NDCG@10' (the recommended λ's, over the whole list), 'Lambda(MAP, "
+        "cost=sigmoid)' for one exact form, tiers, a schedule, or an Objective. NDCG@10 unless the learner has one of "
+        "its own.",
     )  # fmt: skip
     measure: str | AnyMeasure | None = parameter(
         default=None, flags=("-m",), metavar="MEASURE",

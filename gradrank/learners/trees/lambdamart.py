@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
@@ -31,7 +32,7 @@ from gradrank.models.ranker import Ranker
 from gradrank.models.registry import load_ranker, under_names_of
 from gradrank.models.trees.ensemble import TreeEnsemble
 from gradrank.models.weighted_sum import WeightedSum
-from gradrank.objectives import Lambda, Objective, parse_objective
+from gradrank.objectives import Objective, parse_objective, recommended
 
 # Parameters that may differ when a checkpoint is continued; the base is told apart by its scores.
 _NOT_OF_THE_RUN = (
@@ -72,8 +73,7 @@ class LambdaMART(TreeParameters, RankingEstimator):
         gradient = self.step == "gradient" or (self.step != "newton" and not objective.has_curvature)
         if gradient:
             if isinstance(given, str):
-                # The recommended λ's are meant for Newton steps.
-                objective = parse_objective(given, bare=Lambda)
+                objective = parse_objective(given, bare=partial(recommended, newton=False))
             objective = objective.normalized_by_deviation()
         return objective
 

@@ -48,6 +48,40 @@ def listnet_block(first, end, indptr, rows, truth, scale, scores, lambdas, rhos,
 
 
 @njit(cache=True, nogil=True)
+def listnet_terms_block(first, end, indptr, rows, truth, scale, terms, scores, lambdas, rhos):  # type: ignore[no-untyped-def]
+    """As listnet_block, with further terms of the inverse second derivative: t' = p·Σ_{others} t/(1 − p)."""
+    longest = 1
+    for q in range(first, end):
+        longest = max(longest, indptr[q + 1] - indptr[q])
+    p = np.empty(longest)
+    term = np.empty(longest)
+    for q in range(first, end):
+        start = indptr[q]
+        n = indptr[q + 1] - start
+        high = -np.inf
+        for i in range(n):
+            high = max(high, scores[rows[start + i]])
+        total = 0.0
+        for i in range(n):
+            p[i] = np.exp(scores[rows[start + i]] - high)
+            total += p[i]
+        for i in range(n):
+            p[i] /= total
+            term[i] = truth[start + i] - p[i]
+            lambdas[rows[start + i]] = scale[q] * term[i]
+            rhos[rows[start + i]] = scale[q] * p[i] * (1.0 - p[i])
+        for _ in range(1, terms):
+            total = 0.0
+            for i in range(n):
+                # Where one document has all the chance, nothing is left for the others to add.
+                term[i] /= max(1.0 - p[i], 1e-12)
+                total += term[i]
+            for i in range(n):
+                term[i] = p[i] * (total - term[i])
+                lambdas[rows[start + i]] += scale[q] * term[i]
+
+
+@njit(cache=True, nogil=True)
 def listmle_block(first, end, indptr, rows, depth, scale, scores, lambdas, rhos, losses):  # type: ignore[no-untyped-def]
     """Likelihood of the first ``depth`` places of the true order, which is that of ``rows``."""
     longest = 1

@@ -41,4 +41,5 @@ class Gains(NamedTuple):
     weight: NDArray[np.float64]
     norm: NDArray[np.float64]
     depth: NDArray[np.int64]
-    option: int
+    option: float
+    """A whole number that the measure has prepared, or a parameter of the pairs' weights."""

@@ -28,7 +28,7 @@ def fitted(kind: str, objective: str, **more: Any) -> RankingEstimator:
 
 
 @pytest.mark.parametrize("kind", LEARNERS)
-@pytest.mark.parametrize("measure", ["NDCG", "MAP"])
+@pytest.mark.parametrize("measure", ["NDCG", "MAP", "NDCG@3"])
 def test_without_weight_the_model_is_that_of_the_plain_measure(kind: str, measure: str) -> None:
     plain = fitted(kind, measure).predict(PARTS["test"])
     assert len(np.unique(plain)) > 100

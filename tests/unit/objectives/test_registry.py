@@ -62,6 +62,48 @@ def test_what_names_mean() -> None:
         assert parse_objective(f"Lambda(NDCG, construction = {spelling})") == Constructed(NDCG(), SpringSmooth())
 
 
+@pytest.mark.parametrize(
+    ("goal", "target"),
+    [
+        ("NDCG@10", "NDCG"),
+        ("NDCG(convention=letor4)@10", "NDCG(convention=letor4)"),
+        ("NDCG", "NDCG"),
+        ("DCG@5", "DCG"),
+        ("CNDCG@3", "CNDCG"),
+        ("KappaNDCG@10", "KappaNDCG"),
+        ("KappaERR@10", "KappaNDCG"),
+        ("ERR@10", "NDCG"),
+        ("ERR(label=fresh)", "NDCG(label=fresh)"),
+        ("MRR(rel=2)", "NDCG(gain=linear)"),
+        ("WTA", "NDCG(gain=linear)"),
+        ("P@5", "NDCG(gain=linear)"),
+        ("Recall(label=fresh)@5", "NDCG(label=fresh, gain=linear)"),
+        ("MAP@10", "NDCG(gain=linear)"),
+        ("MAP", "MAP"),
+        ("RBP@10", "RBP"),
+        ("P(rel=0)@5", "P(rel=0)"),
+        ("KendallTau", "KendallTau"),
+    ],
+)
+def test_a_measure_as_goal_trains_deep_and_chooses_by_itself(goal: str, target: str) -> None:
+    objective = parse_objective(goal)
+    assert isinstance(objective, Lambda)
+    assert str(objective.target) == target
+    assert objective.target.cutoff is None
+    assert str(objective.measure) == goal
+    assert parse_objective(str(objective)) == objective
+    exact = parse_objective(f"Lambda({goal})")
+    assert isinstance(exact, Lambda)
+    assert (str(exact.target), str(exact.measure)) == (goal, goal)
+
+
+def test_goals_inside_compositions_choose_the_model() -> None:
+    tiers = parse_objective("Tiered(NDCG@3, CNDCG@3, weight=0.2)")
+    assert str(tiers.measure) == "Graded(NDCG@3, CNDCG@3)"
+    assert str(parse_objective("Scheduled(P@5, MAP)").measure) == "P@5"
+    assert str(parse_objective("Noisy(MRR)").measure) == "MRR"
+
+
 def test_with_construction_keeps_what_both_have() -> None:
     made = with_construction(Lambda(NDCG(), cost=Sigmoid(1), normalize="log", ties="file"), "spring-smooth")
     assert str(made) == "Lambda(NDCG, construction=spring-smooth, cost=sigmoid, mu=1, normalize=log, ties=file)"

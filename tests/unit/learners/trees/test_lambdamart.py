@@ -388,6 +388,18 @@ def test_every_tree_draws_its_own_share_of_the_queries() -> None:
     np.testing.assert_array_equal(rhos, np.where(inside, gradients.rhos, 0))
 
 
+def test_a_goal_is_learned_from_below_its_cut_off() -> None:
+    """Of a list of 40 the exact λ's of NDCG@1 see the first place alone; as a goal it learns from the whole list."""
+    options = {"n_estimators": 40, "learning_rate": 0.1, "num_leaves": 7, "measure": "NDCG@1", "n_jobs": 1}
+    data = make_splits(150, n_docs=40, n_features=8, noise=0.3, random_state=5)
+    exact, goal = (
+        LambdaMART(name, **options).fit(data["train"], valid=data["vali"]) for name in ("Lambda(NDCG@1)", "NDCG@1")
+    )
+    assert goal.score(data["test"]) > exact.score(data["test"]) + 0.05
+    assert set(goal.record_.curves["valid"]) == {"NDCG@1"}
+    assert goal.ranker_.training["objective"] == "LambdaWide(NDCG, normalize=log, gap=true, goal=NDCG@1)"
+
+
 # ---------------------------------------------------------------- scikit-learn's habits
 def test_arrays_frames_and_ranking_data_train_the_same_model() -> None:
     import pandas as pd
