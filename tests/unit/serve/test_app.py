@@ -377,6 +377,14 @@ def test_limits_of_documents_bytes_and_compression(files: Path) -> None:
     assert metric(app, 'gradrank_refused_total{reason="bytes"}') == 2
 
 
+def test_large_bodies_are_answered_and_refused_like_others(app: App) -> None:
+    room = b" " * (1 << 20)
+    for body, status in ((b'{"documents": [[1, 2]]' + room + b"}", 200), (b'{"documents": [[1]]' + room + b"}", 400)):
+        answer = call(app, "POST", "/v1/rank", body, content_type="application/json")
+        assert answer.status == status
+    assert metric(app, "gradrank_requests_in_flight") == 0
+
+
 def test_a_body_that_does_not_come_and_a_full_house_are_told(files: Path) -> None:
     app = make_app(f"m={files / 'old.json'}", limits=Limits(seconds=0.05, at_once=1, waiting=1))
 
