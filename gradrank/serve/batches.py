@@ -80,11 +80,26 @@ def parse_arrow_request(body: bytes, pairs: Mapping[str, str], most_documents: i
             "Arrow needs the package pyarrow, which this server does not have", 415, "content type"
         ) from None
     try:
-        table = _arrow_table(body, most_documents, pyarrow)
+        documents, ids = _arrow_documents(_arrow_table(body, most_documents, pyarrow), pyarrow)
     except RequestError:
         raise
-    except (pyarrow.ArrowException, ValueError, OSError, OverflowError, struct.error, IndexError, MemoryError):
+    # A spoilt stream may go wrong late: names that are no text, buffers that are too short.
+    except (
+        pyarrow.ArrowException,
+        ValueError,
+        TypeError,
+        OSError,
+        OverflowError,
+        struct.error,
+        IndexError,
+        MemoryError,
+    ):
         raise RequestError("the body is not an Arrow IPC stream") from None
+    return checked_request(documents, query_fields(pairs), ids)
+
+
+def _arrow_documents(table: Any, pyarrow: Any) -> tuple[Documents, list[Any] | None]:
+    """The features of a table as a matrix, and the documents' names if it has them."""
     ids = None
     if DOCID in table.column_names:
         column = table.column(DOCID)
@@ -98,11 +113,11 @@ def parse_arrow_request(body: bytes, pairs: Mapping[str, str], most_documents: i
     if len(set(names)) < len(names):
         raise RequestError("the stream has two columns of one name")
     matrix = np.empty((table.num_rows, len(names)), dtype=_dtype(table, pyarrow))
-    for place, name in enumerate(names):
-        matrix[:, place] = table.column(name).to_numpy()
-    return checked_request(
-        Documents(table.num_rows, matrix=_finite(matrix), names=names, coded=True), query_fields(pairs), ids
-    )
+    for place, column in enumerate(table.columns):
+        # True and false with gaps would become objects.
+        plain = column.cast(pyarrow.uint8()) if pyarrow.types.is_boolean(column.type) else column
+        matrix[:, place] = plain.to_numpy()
+    return Documents(table.num_rows, matrix=_finite(matrix), names=names, coded=True), ids
 
 
 def _dtype(table: Any, pyarrow: Any) -> type[np.floating[Any]]:

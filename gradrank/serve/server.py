@@ -89,8 +89,12 @@ def _stopped_by_signals(server: Any) -> Iterator[None]:
     def stop(*_: Any) -> None:
         server.should_exit = True
 
-    taken = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
-    before = {number: signal.signal(number, stop) for number in taken}
+    before: dict[signal.Signals, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        if hasattr(signal, "SIGHUP"):
+            # A wish to reload that comes before the server has begun must not end it.
+            before[signal.SIGHUP] = signal.signal(signal.SIGHUP, lambda *_: None)
     try:
         yield
     finally:

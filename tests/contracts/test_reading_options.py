@@ -27,8 +27,8 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("pandas")
 
 READING = {
-    "train", "sweep", "score", "evaluate", "compare", "combine", "adapt", "auto", "report", "constructions",
-    "optimality", "importance", "info", "convert", "split", "clicks", "experiment run", "label export",
+    "train", "sweep", "score", "evaluate", "compare", "combine", "adapt", "auto", "report", "constructions", "check",
+    "optimality", "importance", "info", "convert", "split", "clicks", "profile", "experiment run", "label export",
 }  # fmt: skip
 
 

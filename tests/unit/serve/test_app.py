@@ -92,6 +92,16 @@ def test_every_kind_of_ranker_and_every_form_of_body_scores_as_predict_does(kind
     assert answers[0].json["order"] == np.argsort(-np.array(wanted), kind="stable").tolist()
 
 
+def test_arrow_columns_of_every_type_of_numbers(app: App) -> None:
+    for kind, values in (("bool", [True, None]), ("int64", [1, None]), ("uint8", [1, 0]), ("float", [1.0, None])):
+        column = pyarrow.array(
+            values, getattr(pyarrow, kind if kind != "float" else "float32")() if kind != "bool" else None
+        )
+        table = pyarrow.table({"b": [2.0, 4.0], "a": column})
+        answer = call(app, "POST", "/v1/rank", arrow(table), content_type=ARROW)
+        assert answer.json["scores"] == [2.0, 2.0], kind
+
+
 def test_a_model_trained_in_float32_scores_json_as_its_own_data(tmp_path: Path) -> None:
     border = float(np.float32(0.1))
     stump = {"split_feature": [0], "threshold": [border], "decision": [10], "left": [-1], "right": [-2]}
@@ -332,6 +342,7 @@ BATCHES: list[tuple[str, bytes, str]] = [
     (ARROW, arrow(pyarrow.table({"a": ["x"], "b": [1.0]})), "column 'a' is of type 'string'"),
     (ARROW, arrow(pyarrow.table({"a": [[1.0]], "b": [1.0]})), "column 'a' is of type"),
     (ARROW, arrow(pyarrow.table({"docid": ["x"]})), "no columns"),
+    (ARROW, arrow(pyarrow.table({"été": [1.0]})).replace("été".encode(), b"\xc3\xff\xff\xff\xff"), "not an Arrow"),
     (ARROW, arrow(pyarrow.table({"a": [float("inf")], "b": [1.0]})), "is infinite"),
     (ARROW, arrow(pyarrow.table({"a": pyarrow.nulls(5), "b": pyarrow.nulls(5)})), "type 'null'"),
     (ARROW, arrow(pyarrow.table({"a": [1.0], "b": [1.0], "docid": [1.5]})), "'docid' is of type 'double'"),
@@ -364,6 +375,14 @@ def test_limits_of_documents_bytes_and_compression(files: Path) -> None:
     assert packed.status == 415
     assert metric(app, 'gradrank_refused_total{reason="documents"}') == 2
     assert metric(app, 'gradrank_refused_total{reason="bytes"}') == 2
+
+
+def test_large_bodies_are_answered_and_refused_like_others(app: App) -> None:
+    room = b" " * (1 << 20)
+    for body, status in ((b'{"documents": [[1, 2]]' + room + b"}", 200), (b'{"documents": [[1]]' + room + b"}", 400)):
+        answer = call(app, "POST", "/v1/rank", body, content_type="application/json")
+        assert answer.status == status
+    assert metric(app, "gradrank_requests_in_flight") == 0
 
 
 def test_a_body_that_does_not_come_and_a_full_house_are_told(files: Path) -> None:
