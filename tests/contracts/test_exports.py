@@ -115,6 +115,7 @@ def test_every_import_format_is_recognized_by_its_content(tmp_path: Path) -> Non
         assert np.isfinite(load_ranker(path).predict(X)).all()
         assert not form.recognized(b'{"format": "gradrank-model"')
         assert not form.recognized(b"0.25\n1.5\n")
+        assert not form.recognized(b"## scores of bm25\n0.25\n")
 
 
 def test_a_new_format_is_a_file_and_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

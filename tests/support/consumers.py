@@ -1,4 +1,4 @@
-"""Those who read exported files: the real tools, and walkers written from the documentation where there is none here.
+"""Those who read exported files: the real tools, and walkers by the known rules of those that do not run here.
 
 Every consumer takes the file, rows of features and their names, and gives scores. Walkers share no code with writers.
 """

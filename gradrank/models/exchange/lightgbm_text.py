@@ -159,10 +159,15 @@ def format_lightgbm(
     importances = [f"{names[feature]}={count}" for feature, count in sorted(splits.items(), key=lambda item: -item[1])]
     columns = None if categories is None else categories.columns
     parameters = [] if columns is None else [f"{_CATEGORICAL}{','.join(map(str, columns))}]"]
-    parameters += [] if origin is None else [f"[gradrank_origin: {' '.join(str(origin).split())}]"]
+    # After the parameters, of which LightGBM would say that it does not know this one.
+    came_from = [] if origin is None else [f"gradrank_origin: {' '.join(str(origin).split())}", ""]
     tail = ["end of trees", "", "feature_importances:", *importances, "", "parameters:", *parameters, ""]
     values = json.dumps(None if categories is None else categories.to_list())
-    return "\n".join(head) + "".join(sections) + "\n".join([*tail, "end of parameters", "", _PANDAS + values, ""])
+    return (
+        "\n".join(head)
+        + "".join(sections)
+        + "\n".join([*tail, "end of parameters", "", *came_from, _PANDAS + values, ""])
+    )
 
 
 def write(plan: Plan, losses: Losses) -> Files:

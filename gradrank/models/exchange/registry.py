@@ -71,10 +71,19 @@ EXPORTS: dict[str, ExportFormat] = {
     "python": ExportFormat("one Python file that needs the standard library only", ".py", "python_code:write"),
 }
 
+# First lines of RankLib's files, those of kinds that cannot be read among them: they deserve a word of their own.
+_RANKLIB = tuple(
+    b"## " + kind
+    for kind in (
+        b"LambdaMART", b"MART", b"Random Forests", b"RankNet", b"LambdaRank", b"ListNet", b"RankBoost", b"AdaRank",
+        b"Coordinate Ascent", b"Linear Regression",
+    )
+)  # fmt: skip
+
 IMPORTS: dict[str, ImportFormat] = {
     "ranklib": ImportFormat(
         "RankLib's tree ensembles and linear models",
-        lambda head: head.lstrip().startswith((b"## ", b"<?xml", b"<ensemble", b"<!DOCTYPE")),
+        lambda head: head.lstrip().startswith((*_RANKLIB, b"<?xml", b"<ensemble", b"<!DOCTYPE")),
         "ranklib:read",
     ),
     "onnx": ImportFormat(

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import catboost
+import lightgbm
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -221,6 +223,20 @@ def test_imported_models_are_used_like_others(tmp_path: Path) -> None:
     on_top.ranker_.export(tmp_path / "m.py", "python")
     theirs = CONSUMERS["python"].score(tmp_path / "m.py", X[:50], data.feature_names)
     assert theirs.tobytes() == on_top.ranker_.predict(X[:50]).tobytes()
+
+
+def test_lightgbm_takes_back_its_categories_without_a_word(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    frame = pd.DataFrame(
+        {"a": X[:, 0], "city": pd.Categorical(np.array(["Ulm", "Bonn", "Köln"])[X[:, 5].astype(int) % 3])}
+    )
+    settings = {"verbose": -1, "num_threads": 1, "min_data_per_group": 5, "cat_smooth": 1}
+    booster = lightgbm.train(settings, lightgbm.Dataset(frame, Y), 5)
+    TreeEnsemble.from_lightgbm(booster).export(tmp_path / "m.txt", "lightgbm", name="a [name: with] brackets")
+    capfd.readouterr()
+    again = lightgbm.Booster(model_file=tmp_path / "m.txt")
+    assert capfd.readouterr() == ("", "")
+    assert again.predict(frame).tobytes() == booster.predict(frame).tobytes()
+    assert load_ranker(tmp_path / "m.txt").predict(frame).tobytes() == booster.predict(frame).tobytes()
 
 
 # ---------------------------------------------------------------------- ONNX of others
