@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.data.feature_profile import MOST_DOCUMENTS, FeatureProfile, Spread
+from gradrank.data.feature_profile import MOST_DOCUMENTS, FeatureProfile, Spread, sampled_documents
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
 
@@ -133,12 +133,11 @@ def find_drift(
     if data.feature_names != profile.feature_names:
         raise DataError("the data does not have the features of the profile, in its order")
     limits = thresholds or Thresholds()
-    rows: Any = slice(None)
-    if data.n_docs > most_documents:
-        rows = np.sort(np.random.default_rng(random_state).choice(data.n_docs, most_documents, replace=False))
+    rows = sampled_documents(data, most_documents, random_state)
+    matrix = data.X[rows]
     relevant = set(profile.feature_names if used is None else used)
     features = [
-        _change(spread, np.asarray(data.X[:, place])[rows], limits, limits.psi, spread.name in relevant)
+        _change(spread, matrix[:, place], limits, limits.psi, spread.name in relevant)
         for place, spread in enumerate(profile.features)
     ]
     labels = [
@@ -147,7 +146,7 @@ def find_drift(
         if spread.name in data.labels and not np.isnan(data.labels[spread.name]).all()
     ]
     return Drift(
-        min(data.n_docs, most_documents),
+        len(matrix),
         tuple(sorted(features, key=lambda change: change.severity, reverse=True)),
         tuple(labels),
         limits,

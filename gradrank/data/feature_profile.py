@@ -26,7 +26,6 @@ VERSION = 1
 BINS = 10
 MOST_VALUES = 20
 MOST_DOCUMENTS = 100_000
-_COLUMNS_AT_ONCE_BYTES = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -181,20 +180,19 @@ def profile_features(
     """
     if bins < 2:
         raise DataError(f"bins is {bins}, expected 2 or more")
-    rows: Any = slice(None)
-    if data.n_docs > most_documents:
-        rng = np.random.default_rng(random_state)
-        rows = np.sort(rng.choice(data.n_docs, most_documents, replace=False))
-    # All rows of a sample at once, columns in blocks: data may be a memory map that is larger than memory.
-    count = data.n_docs if isinstance(rows, slice) else len(rows)
-    step = max(1, _COLUMNS_AT_ONCE_BYTES // max(1, 4 * count))
-    spreads = []
-    for first in range(0, data.n_features, step):
-        block = np.asarray(data.X[:, first : first + step][rows])
-        names = data.feature_names[first : first + step]
-        spreads += [_spread_of(name, block[:, place], bins) for place, name in enumerate(names)]
+    rows = sampled_documents(data, most_documents, random_state)
+    # Once, row by row: data may be a memory map that is larger than memory.
+    matrix = data.X[rows]
+    spreads = [_spread_of(name, matrix[:, place], bins) for place, name in enumerate(data.feature_names)]
     labels = tuple(_spread_of(name, label[rows], bins) for name, label in data.labels.items())
-    return FeatureProfile(data.n_queries, data.n_docs, count, tuple(spreads), labels)
+    return FeatureProfile(data.n_queries, data.n_docs, len(matrix), tuple(spreads), labels)
+
+
+def sampled_documents(data: RankingData, most: int, random_state: int) -> Any:
+    """What selects the documents to look at: all of them, or a random sample in their order."""
+    if data.n_docs <= most:
+        return slice(None)
+    return np.sort(np.random.default_rng(random_state).choice(data.n_docs, most, replace=False))
 
 
 def _spread_of(name: str, column: NDArray[Any], bins: int) -> Spread:
