@@ -18,7 +18,7 @@ def encode(value: Any) -> bytes:
     >>> decode(encode({"a": np.arange(3), "b": [1.5, "x", b"raw"]}))
     {'a': array([0, 1, 2]), 'b': [1.5, 'x', b'raw']}
     """
-    arrays: list[bytes] = []
+    arrays: list[bytes | memoryview] = []
     head = json.dumps(_without_arrays(value, arrays)).encode()
     return b"".join([_LENGTH.pack(len(head)), head, *arrays])
 
@@ -31,7 +31,7 @@ def decode(content: bytes | memoryview) -> Any:
     return _with_arrays(json.loads(bytes(view[_LENGTH.size : end])), view[end:])
 
 
-def _without_arrays(value: Any, arrays: list[bytes]) -> Any:
+def _without_arrays(value: Any, arrays: list[bytes | memoryview]) -> Any:
     if isinstance(value, dict):
         return {key: _without_arrays(item, arrays) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -39,12 +39,13 @@ def _without_arrays(value: Any, arrays: list[bytes]) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         return {_ARRAY: [_kept(bytes(value), arrays), len(value), None, None]}
     if isinstance(value, np.ndarray):
-        content = np.ascontiguousarray(value).tobytes()
+        # A view, so that large arrays are copied once, into the message.
+        content = np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
         return {_ARRAY: [_kept(content, arrays), len(content), value.dtype.str, list(value.shape)]}
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _kept(content: bytes, arrays: list[bytes]) -> int:
+def _kept(content: bytes | memoryview, arrays: list[bytes | memoryview]) -> int:
     start = sum(map(len, arrays))
     arrays.append(content)
     return start
@@ -58,8 +59,12 @@ def _with_arrays(value: Any, arrays: memoryview) -> Any:
     if _ARRAY not in value:
         return {key: _with_arrays(item, arrays) for key, item in value.items()}
     start, length, kind, shape = value[_ARRAY]
-    content = bytes(arrays[start : start + length])
-    return content if kind is None else np.frombuffer(content, dtype=kind).reshape(shape)
+    content = arrays[start : start + length]
+    if kind is None:
+        return bytes(content)
+    made = np.frombuffer(content, dtype=kind).reshape(shape)
+    made.flags.writeable = False
+    return made
 
 
 def write_frame(stream: Any, value: Any) -> None:

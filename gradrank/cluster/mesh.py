@@ -167,7 +167,9 @@ class Mesh:
 
     def exchange_values(self, values: Sequence[Any]) -> list[Any]:
         """As :meth:`exchange`, for plain values and arrays."""
-        return [decode(content) for content in self.exchange([encode(value) for value in values])]
+        parts = [b"" if rank == self.rank else encode(value) for rank, value in enumerate(values)]
+        came = self.exchange(parts)
+        return [values[rank] if rank == self.rank else decode(content) for rank, content in enumerate(came)]
 
 
 class _Flow:

@@ -181,20 +181,15 @@ class _Listener:
         return "stop" if self._stop else None
 
 
-class _dealt:
+@contextmanager
+def _dealt(launcher: Launcher, sources: Mapping[str, Source]) -> Iterator[list[dict[str, Any]]]:
     """The shards of each worker while the block lasts; what was made of frames for it is removed afterwards."""
-
-    def __init__(self, launcher: Launcher, sources: Mapping[str, Source]) -> None:
-        self._launcher = launcher
-        self._sources = sources
-
-    def __enter__(self) -> list[dict[str, Any]]:
-        dealt = {name: source.deal(self._launcher) for name, source in self._sources.items()}
-        return [{name: shards[rank] for name, shards in dealt.items()} for rank in range(self._launcher.size)]
-
-    def __exit__(self, *error: Any) -> None:
-        for source in self._sources.values():
-            source.forget(self._launcher)
+    try:
+        dealt = {name: source.deal(launcher) for name, source in sources.items()}
+        yield [{name: shards[rank] for name, shards in dealt.items()} for rank in range(launcher.size)]
+    finally:
+        for source in sources.values():
+            source.forget(launcher)
 
 
 def _parameters(learner: LambdaMART) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from gradrank.ranking import random_numbers
 
 # Bins are made from so many values at most, whatever the number of processes.
 _SAMPLED_ROWS = 200_000
-_SAMPLED_VALUES = 20_000_000
+_SAMPLED_VALUES = 10_000_000
 _SAMPLE_SEED = 0
 
 
