@@ -18,7 +18,11 @@ def _above(narrow, powers, z, i, j):  # type: ignore[no-untyped-def]
     """1/(1 + e^{z_i − z_j}): how much document j stands above document i."""
     if narrow:
         return powers[j] / (powers[i] + powers[j])
-    return 1.0 / (1.0 + np.exp(z[i] - z[j]))
+    # Of the two forms the one whose power does not overflow.
+    if z[i] <= z[j]:
+        return 1.0 / (1.0 + np.exp(z[i] - z[j]))
+    power = np.exp(z[j] - z[i])
+    return power / (1.0 + power)
 
 
 @njit(cache=True, nogil=True)

@@ -175,11 +175,13 @@ def test_nets_learn(kind: type[NetLearner], hidden: Any) -> None:
 
 
 def test_the_best_epoch_is_kept() -> None:
-    model = fitted(epochs=30, learning_rate=0.1)
+    # By these λ's the best epoch is not the last one.
+    options = {"objective": "Lambda(NDCG@10, normalize=log, gap=true)", "learning_rate": 0.1}
+    model = fitted(epochs=30, **options)
     facts = model.ranker_.training
     assert facts["best"] == 1 + int(np.argmax(curve(model))) < facts["grown"] == 30
     assert NDCG(10).mean(model.predict(VALI), VALI) == max(curve(model))
-    shorter = fitted(epochs=facts["best"], learning_rate=0.1)
+    shorter = fitted(epochs=facts["best"], **options)
     assert weights(shorter).tolist() == weights(model).tolist()
 
 
