@@ -4,11 +4,14 @@ Three formats are read, plain or compressed:
 
 ``jsonl``
     one session per line: ``{"qid": "7", "shown": ["a", "b"], "clicks": ["b"]}``, documents in the order
-    in which they were shown and clicks in the order in which they happened; other keys are ignored;
+    in which they were shown and clicks in the order in which they happened; optionally ``"ranker"``, the
+    name of the ranker that made the list, and ``"randomized": true``, if the list was shown in random
+    order; other keys are ignored;
 ``csv`` and ``tsv``
     one shown document per row, with a header naming at least the columns ``session``, ``qid``, ``docid``,
     ``position`` (from 1) and ``click`` (0, 1, or the number of the click within the session), optionally
-    ``click_time`` (a number or an ISO 8601 time). Rows may come in any order; a session that holds
+    ``click_time`` (a number or an ISO 8601 time), ``ranker`` and ``randomized`` (0 or 1), the last two
+    the same in all rows of a session. Rows may come in any order; a session that holds
     several queries is one session for each. Where neither numbers nor times tell the order of a
     session's clicks, users are taken to click from top to bottom;
 ``pyclick``
@@ -24,7 +27,7 @@ from __future__ import annotations
 import io
 import json
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -35,6 +38,7 @@ from numpy.typing import NDArray
 from gradrank.data.formats.compressed import read_bytes
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
+from gradrank.runtime.files import replacing
 from gradrank.runtime.kernels import njit
 
 FORMATS = ("jsonl", "csv", "tsv", "pyclick")
@@ -78,6 +82,12 @@ class ClickLog:
     """Sessions whose last click was such a click."""
     shown_again: int
     """Impressions left out because their session had shown the document already."""
+    rankers: Strings | None = None
+    """Names of the rankers that made the lists, if the log tells them."""
+    ranker: NDArray[np.int32] | None = None
+    """For each session its ranker, as a place in ``rankers``; −1 = not told."""
+    randomized: NDArray[np.bool_] | None = None
+    """For each session whether its list was shown in random order, if the log tells."""
 
     @property
     def n_sessions(self) -> int:
@@ -167,9 +177,16 @@ class _Builder:
         self.shown_ends = array("q", [0])
         self.clicks = array("i")
         self.click_ends = array("q", [0])
+        self.rankers: dict[str, int] = {}
+        self.ranker = array("i")
+        self.randomized = array("b")
 
-    def add(self, query: str, shown: list[str], clicks: list[str]) -> None:
+    def add(
+        self, query: str, shown: list[str], clicks: list[str], ranker: str | None = None, randomized: bool | None = None
+    ) -> None:
         documents = self.documents
+        self.ranker.append(-1 if ranker is None else self.rankers.setdefault(ranker, len(self.rankers)))
+        self.randomized.append(-1 if randomized is None else randomized)
         self.query.append(self.queries.setdefault(query, len(self.queries)))
         self.shown.extend([documents.setdefault(document, len(documents)) for document in shown])
         self.shown_ends.append(len(self.shown))
@@ -178,7 +195,8 @@ class _Builder:
 
     def log(self) -> ClickLog:
         shown_indptr = np.array(self.shown_ends, dtype=np.int64)
-        return _log_of_lists(
+        randomized = np.array(self.randomized, dtype=np.int8)
+        log = _log_of_lists(
             Strings.of(self.queries),
             Strings.of(self.documents),
             np.array(self.query, dtype=np.int32),
@@ -188,6 +206,9 @@ class _Builder:
             np.array(self.clicks, dtype=np.int32),
             np.array(self.click_ends, dtype=np.int64),
         )
+        if self.rankers:
+            log = replace(log, rankers=Strings.of(self.rankers), ranker=np.array(self.ranker, dtype=np.int32))
+        return replace(log, randomized=randomized > 0) if (randomized >= 0).any() else log
 
 
 def _places(indptr: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -263,6 +284,38 @@ def _match_clicks(
                 not_shown += 1
                 last_not_shown += k == end_click - 1
     return not_shown, last_not_shown, again
+
+
+def write_click_log(log: ClickLog, path: str | Path) -> None:
+    """Write a log as JSON lines, one session each.
+
+    Clicks on documents that were not shown are not known any more, and a document clicked twice is written once.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "log.jsonl"
+    >>> write_click_log(click_log([("q", ["a", "b"], ["b", "a"])]), path)
+    >>> path.read_text()
+    '{"qid": "q", "shown": ["a", "b"], "clicks": ["b", "a"]}\\n'
+    """
+    queries, documents = ([json.dumps(text) for text in column] for column in (log.queries, log.documents))
+    rankers = [] if log.rankers is None else [json.dumps(name) for name in log.rankers]
+    position, shown, order = log.position.tolist(), log.document.tolist(), log.order.tolist()
+    ends = log.indptr.tolist()
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        for session, query in enumerate(log.query.tolist()):
+            start, end = ends[session], ends[session + 1]
+            if position[end - 1] != end - start:
+                raise DataError(
+                    f"session {session + 1} has gaps in its positions, which JSON lines cannot hold", path=path
+                )
+            clicked = sorted((order[i], documents[shown[i]]) for i in range(start, end) if order[i])
+            line = f'{{"qid": {queries[query]}, "shown": [{", ".join(documents[d] for d in shown[start:end])}], '
+            line += f'"clicks": [{", ".join(name for _, name in clicked)}]'
+            if log.ranker is not None and log.ranker[session] >= 0:
+                line += f', "ranker": {rankers[log.ranker[session]]}'
+            if log.randomized is not None:
+                line += f', "randomized": {"true" if log.randomized[session] else "false"}'
+            file.write(line + "}\n")
 
 
 # ---------------------------------------------------------------------- strings to codes
@@ -358,7 +411,11 @@ def _read_jsonl(buffer: NDArray[np.uint8], path: str | Path) -> ClickLog:
             lists.append([_identifier(value, key, path, number) for value in values])
         if not lists[0]:
             raise DataError("'shown' is empty, expected at least one document", path=path, line=number)
-        builder.add(query, lists[0], lists[1])
+        ranker, randomized = session.get("ranker"), session.get("randomized")
+        if randomized is not None and not isinstance(randomized, bool):
+            raise DataError(f"'randomized' is {randomized!r}, expected true or false", path=path, line=number)
+        ranker = None if ranker is None else _identifier(ranker, "ranker", path, number)
+        builder.add(query, lists[0], lists[1], ranker, randomized)
     return builder.log()
 
 
@@ -663,7 +720,7 @@ def _whole_numbers(
 
 
 def _read_rows(buffer: NDArray[np.uint8], path: str | Path, separator: str) -> ClickLog:
-    rows = read_rows(buffer, path, separator, _COLUMNS, ("click_time",))
+    rows = read_rows(buffer, path, separator, _COLUMNS, ("click_time", "ranker", "randomized"))
     session, _ = rows.codes("session")
     query, queries = rows.codes("qid")
     document, documents = rows.codes("docid")
@@ -685,7 +742,7 @@ def _read_rows(buffer: NDArray[np.uint8], path: str | Path, separator: str) -> C
     if "click_time" in rows.columns:
         when = np.array([_time(rows, row) for row in clicked.tolist()], dtype=np.float64)
     clicked = clicked[np.lexsort((position[clicked], when, group[clicked]))]
-    return _log_of_lists(
+    log = _log_of_lists(
         queries,
         documents,
         query[first[by_appearance]],
@@ -695,6 +752,26 @@ def _read_rows(buffer: NDArray[np.uint8], path: str | Path, separator: str) -> C
         document[clicked],
         np.concatenate(([0], np.cumsum(np.bincount(group[clicked], minlength=len(first))))),
     )
+    if "ranker" in rows.columns:
+        ranker, rankers = rows.codes("ranker")
+        log = replace(log, rankers=rankers, ranker=_of_session(rows, "ranker", ranker, group, first[by_appearance]))
+    if "randomized" in rows.columns:
+        flag = rows.numbers("randomized")
+        if len(flag) and flag.max() > 1:
+            rows.fail("randomized", int(flag.argmax()), "0 or 1")
+        randomized = _of_session(rows, "randomized", flag, group, first[by_appearance])
+        log = replace(log, randomized=randomized.astype(bool))
+    return log
+
+
+def _of_session(
+    rows: Rows, column: str, values: NDArray[Any], group: NDArray[np.int64], first: NDArray[np.int64]
+) -> NDArray[Any]:
+    """What a column says of each session, the same in all of its rows."""
+    wrong = np.flatnonzero(values != values[first][group])
+    if len(wrong):
+        rows.fail(column, int(wrong[0]), f"{rows.text(column, int(first[group[wrong[0]]]))!r} as before in its session")
+    return np.asarray(values[first])
 
 
 def _time(rows: Rows, row: int) -> float:
