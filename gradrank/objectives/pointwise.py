@@ -60,9 +60,8 @@ class BoundRegression(BoundObjective):
     def __init__(self, objective: Regression, data: RankingData) -> None:
         labels = data.label(objective.label)
         judged = ~np.isnan(labels)
-        weight = np.ones(data.n_docs) if data.weight is None else np.repeat(data.weight, data.sizes)
         self._label = np.where(judged, labels, 0.0)
-        self._weight = (weight * judged).astype(np.float32)
+        self._weight = (data.row_weights() * judged).astype(np.float32)
 
     def start(self) -> float:
         """The weighted mean label."""

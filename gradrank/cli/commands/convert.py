@@ -85,6 +85,8 @@ def convert(
         lost = [f"label {name!r}" for name in data.label_names[1:]]
         if data.weight is not None:
             lost.append("query weights")
+        if data.document_weight is not None:
+            lost.append("document weights")
         if lost:
             notes.say(f"{target}: LETOR text has no place for {', '.join(lost)}")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ModelError, TrainingError
 from gradrank.learners.base.loop import Keeper, Record, ResumableCourse
 from gradrank.models.ranker import plain
@@ -80,6 +81,17 @@ def checkpoint_path(path: str | Path) -> Path:
     'model.json.checkpoint'
     """
     return Path(path).with_name(Path(path).name + ".checkpoint")
+
+
+def data_fingerprint(data: RankingData) -> str:
+    """Tells data sets apart by features, labels and weights.
+
+    >>> data = RankingData.from_arrays([[0.0]], [1], qid=[1])
+    >>> data_fingerprint(data) == data_fingerprint(data.with_document_weight([2.0]))
+    False
+    """
+    weights = [np.asarray(weight) for weight in (data.weight, data.document_weight) if weight is not None]
+    return fingerprint(data.X, *data.labels.values(), *weights)
 
 
 def fingerprint(*arrays: Any) -> str:

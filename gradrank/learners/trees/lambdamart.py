@@ -10,7 +10,7 @@ import numpy as np
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
-from gradrank.learners.base.checkpoint import fingerprint, keeper, resume
+from gradrank.learners.base.checkpoint import data_fingerprint, fingerprint, keeper, resume
 from gradrank.learners.base.estimator import RankingEstimator
 from gradrank.learners.base.loop import Callback, Record, run_course
 from gradrank.learners.base.monitor import Monitor, watched_sets
@@ -55,6 +55,7 @@ class LambdaMART(TreeParameters, RankingEstimator):
 
     unit: ClassVar[str] = "tree"
     steps_parameter: ClassVar[str | None] = "n_estimators"
+    weighs_documents: ClassVar[bool] = True
     default_objective: ClassVar[str] = "NDCG@10"
     trees_: tuple[Trees, ...] = fitted()
     """The trees of every step that was made, values shrunk; the model has the first ``record_.best`` of them."""
@@ -169,7 +170,7 @@ class LambdaMART(TreeParameters, RankingEstimator):
         parameters = {**self.get_params(deep=False), **self._chosen()}
         facts = {name: value for name, value in parameters.items() if name not in _NOT_OF_THE_RUN}
         facts["base"] = None if base is None else fingerprint(np.asarray(base.grouped_scores(train)))
-        facts["data"] = [fingerprint(data.X, *data.labels.values()) for data in (train, *valid.values())]
+        facts["data"] = [data_fingerprint(data) for data in (train, *valid.values())]
         return facts
 
     def _why_constant(self, train: RankingData) -> str:

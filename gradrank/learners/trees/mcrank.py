@@ -89,8 +89,7 @@ class GradeCourse(TreeCourse):
     ) -> None:
         super().__init__(train, watched, parameters, rules)
         self._grades = grades
-        weight = np.ones(train.n_docs) if train.weight is None else np.repeat(train.weight, train.sizes)
-        self._counted = (weight * ~np.isnan(labels)).astype(np.float32)
+        self._counted = (train.row_weights() * ~np.isnan(labels)).astype(np.float32)
         self._targets = (labels[:, None] == grades[None, :]).astype(np.float32)
         first = TreeGrower(train, parameters, split=rules.split)
         others = [TreeGrower(train, parameters, split=rules.split, share_binning=first) for _ in grades[1:]]
