@@ -18,20 +18,24 @@ from gradrank.cli.commands import (
     combine,
     constructions,
     convert,
+    counterfactual,
     diagnose,
     evaluate,
     experiment,
     importance,
     info,
+    interleave,
     label,
     make_data,
     measures,
     optimality,
+    propensity,
     report,
     score,
     split,
     sweep,
     train,
+    unbiased,
 )
 from gradrank.errors import GradrankError
 
@@ -82,6 +86,10 @@ app.command("info")(info.info)
 app.command("convert")(convert.convert)
 app.command("split")(split.split)
 app.command("clicks")(clicks.clicks)
+app.command("propensity")(propensity.propensity)
+app.command("unbiased")(unbiased.unbiased)
+app.command("counterfactual")(counterfactual.counterfactual)
+app.command("interleave")(interleave.interleave)
 app.add_typer(label.app, name="label")
 app.command("make-data")(make_data.make_data)
 app.add_typer(experiment.app, name="experiment")

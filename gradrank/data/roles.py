@@ -8,8 +8,9 @@ One rule for frames, Parquet, Arrow and CSV files:
    hold for the rest.
 3. Anything else goes by its name, where case, ``_``, ``-``, ``.`` and blanks do not count: ``qid`` or ``query_id`` is
    the query, ``docid``, ``document_id`` or ``docno`` the document id, ``weight``, ``query_weight`` or ``sample_weight``
-   the query's weight, ``document_weight`` or ``doc_weight`` the document's, ``label`` the label named "label" and ``label:NAME`` the label named NAME, the first of them
-   being the primary one. An index that pandas stored (``__index_level_0__``) is left out.
+   the query's weight, ``document_weight`` or ``doc_weight`` the document's, ``label`` the label named "label" and
+   ``label:NAME`` the label named NAME, the first of them being the primary one. An index that pandas stored
+   (``__index_level_0__``) is left out.
 4. All other columns are features, except those that look like a label (``grade``, ``relevance``, ``clicks``,
    ``purchases`` …) or like one more id or weight: these never become features by themselves. If labels were named
    explicitly, such columns are left out, with a warning that names them; if they were not, a column that looks like

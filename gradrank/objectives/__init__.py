@@ -8,7 +8,7 @@ from gradrank.objectives.focused import Focused
 from gradrank.objectives.lambda_gradient import Lambda
 from gradrank.objectives.listwise import ListMLE, ListNet
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
-from gradrank.objectives.pointwise import Regression
+from gradrank.objectives.pointwise import Logistic, Regression
 from gradrank.objectives.ranknet import RankNetPairs
 from gradrank.objectives.registry import parse_objective, recommended, with_construction
 from gradrank.objectives.schedule import Scheduled
@@ -25,6 +25,7 @@ __all__ = [
     "Lambda",
     "ListMLE",
     "ListNet",
+    "Logistic",
     "Objective",
     "ObjectiveError",
     "PairCost",

@@ -3,9 +3,9 @@
 ``NDCG@10`` is the recommended λ-gradient for that measure; ``Lambda(NDCG@10)`` is the papers' exact form, and takes
 every option of :class:`Lambda` (``Lambda(NDCG, cost=sigmoid, mu=1, pairs=misranked)``) or the name of another
 construction (``Lambda(MAP, construction=spring-smooth)``). ``RankNet``, ``ListNet``, ``ListMLE(k=10)``,
-``Focused(k=10, beta=0.5)`` and ``Regression`` are built on no measure. ``Tiered(NDCG, CNDCG(label=clicks),
-weight=0.2)`` and ``Scheduled(NDCG, Lambda(NDCG, cost=sigmoid), schedule=linear, w0=0.1, eta=0.01)`` compose objectives;
-a bare measure means the same inside as alone.
+``Focused(k=10, beta=0.5)``, ``Regression`` and ``Logistic`` are built on no measure. ``Tiered(NDCG,
+CNDCG(label=clicks), weight=0.2)`` and ``Scheduled(NDCG, Lambda(NDCG, cost=sigmoid), schedule=linear, w0=0.1,
+eta=0.01)`` compose objectives; a bare measure means the same inside as alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gradrank.objectives.focused import Focused
 from gradrank.objectives.lambda_gradient import Lambda
 from gradrank.objectives.listwise import ListMLE, ListNet
 from gradrank.objectives.objective import Objective
-from gradrank.objectives.pointwise import Regression
+from gradrank.objectives.pointwise import Logistic, Regression
 from gradrank.objectives.ranknet import RankNetPairs
 from gradrank.objectives.schedule import Scheduled
 from gradrank.objectives.tiers import Tiered
@@ -37,6 +37,7 @@ PLAIN: dict[str, type[Objective]] = {
     "ListMLE": ListMLE,
     "Focused": Focused,
     "Regression": Regression,
+    "Logistic": Logistic,
 }
 """Objectives that are built on no measure, by name; their options are their fields."""
 

@@ -84,6 +84,8 @@ class ClickLabels:
     """The position-based model's curve; only for the method ``debiased``."""
     examined: NDArray[np.float64] | None = None
     """Impressions that were examined, in expectation; only for the method ``examined``."""
+    examined_clicks: NDArray[np.float64] | None = None
+    """Clicks at positions of known propensity; only for the method ``examined``."""
     prior: tuple[float, float] = (0.0, 0.0)
     """Clicked and unclicked sessions that were added to each document."""
 
@@ -144,16 +146,16 @@ def click_labels(
     clicked = log.order > 0
     clicks = np.bincount(pair[clicked], minlength=len(keys))
     last_clicks = np.bincount(pair[log.last], minlength=len(keys))
-    examination = examined = None
+    examination = examined = examined_clicks = None
     if propensities is not None:
         chance = propensities.at(log.position)
         known = ~np.isnan(chance)
-        examined = np.bincount(pair[known], weights=chance[known], minlength=len(keys))
-        squares = np.bincount(pair[known], weights=chance[known] ** 2, minlength=len(keys))
-        counted = np.bincount(pair[known & clicked], minlength=len(keys)).astype(np.float64)
-        prior = _suggested_prior(counted, examined, squares) if prior is None else prior
+        examined = np.bincount(pair[known], weights=chance[known], minlength=len(keys)).astype(np.float64)
+        squares = np.bincount(pair[known], weights=chance[known] ** 2, minlength=len(keys)).astype(np.float64)
+        examined_clicks = np.bincount(pair[known & clicked], minlength=len(keys)).astype(np.float64)
+        prior = _suggested_prior(examined_clicks, examined, squares) if prior is None else prior
         with np.errstate(invalid="ignore", divide="ignore"):
-            label = np.minimum((counted + prior[0]) / (examined + sum(prior)), 1.0)
+            label = np.minimum((examined_clicks + prior[0]) / (examined + sum(prior)), 1.0)
         label[examined == 0] = np.nan
     prior = (0.0, 0.0) if prior is None else prior
     if method == "debiased":
@@ -172,6 +174,7 @@ def click_labels(
         last_clicks=last_clicks,
         examination=examination,
         examined=examined,
+        examined_clicks=examined_clicks,
         prior=prior,
     )
 

@@ -13,8 +13,8 @@ documents that were shown at several of them. Three ways, the safest first:
     attractiveness r, and p is the maximum likelihood over all pairs of positions. Holds if users do not choose their
     ranker, as when sessions are assigned at random;
 ``em``
-    the position-based model with one attractiveness per document of a query (Richardson et al. 2007), for logs that do not
-    name their rankers. It takes every change of position as if by chance, though rankers mostly change because
+    the position-based model with one attractiveness per document of a query (Richardson et al. 2007), for logs that do
+    not name their rankers. It takes every change of position as if by chance, though rankers mostly change because
     documents do; and with few impressions per document it has as many unknowns as facts, and is biased.
 
 Only ratios of propensities can be known: the topmost of the positions that hang together is set to 1. Positions that
@@ -188,7 +188,8 @@ class _Facts:
         keys, cell = self.numbered
         times = 1.0 if weight is None else weight[self.query]
         hits, misses = (
-            np.bincount(cell, weights=times * counts, minlength=len(keys)) for counts in (self.hits, self.misses)
+            np.bincount(cell, weights=times * counts, minlength=len(keys)).astype(np.float64)
+            for counts in (self.hits, self.misses)
         )
         n_groups = int(self.group.max(initial=-1)) + 1
         return Cells(keys // self.n_places, keys % self.n_places, hits, misses, n_groups, self.n_places)
@@ -216,15 +217,17 @@ def _randomized_cells(log: ClickLog, place: NDArray[np.int64], n_places: int) ->
         raise DataError("no session of the log says that its list was shown in random order (randomized)")
     lengths = np.diff(log.indptr)
     chosen = np.repeat(log.randomized, lengths)
-    query, length = (np.repeat(values, lengths)[chosen] for values in (log.query, lengths))
-    (query, length, place), hits, shown = _summed(query, length, place[chosen], clicked=log.order[chosen] > 0)
+    shown_query, shown_length = (np.repeat(values, lengths)[chosen] for values in (log.query, lengths))
+    (query, length, place), hits, shown = _summed(
+        shown_query, shown_length, place[chosen], clicked=log.order[chosen] > 0
+    )
     return _Facts(query, length, place, hits, shown - hits, n_places, int(log.randomized.sum()))
 
 
 def _document_cells(log: ClickLog, place: NDArray[np.int64], n_places: int) -> _Facts:
-    query = np.repeat(log.query, np.diff(log.indptr))
-    (query, document, place), hits, shown = _summed(query, log.document, place, clicked=log.order > 0)
-    pair, first, count = np.unique(
+    shown_query = np.repeat(log.query, np.diff(log.indptr))
+    (query, document, place), hits, shown = _summed(shown_query, log.document, place, clicked=log.order > 0)
+    _, first, count = np.unique(
         query * len(log.documents) + document, return_inverse=True, return_counts=True
     )  # fmt: skip
     # A document seen at one position only tells nothing of positions.
@@ -237,18 +240,17 @@ def _document_cells(log: ClickLog, place: NDArray[np.int64], n_places: int) -> _
         hits[several],
         (shown - hits)[several],
         n_places,
-        int(np.count_nonzero(count > 1)) if len(pair) else 0,
+        int(np.count_nonzero(count > 1)),
     )
 
 
 def _harvested_cells(log: ClickLog, place: NDArray[np.int64], n_places: int) -> _Facts:
     lengths = np.diff(log.indptr)
-    query = np.repeat(log.query, lengths)
-    # Without names of rankers every session counts as one of its own.
-    ranker = np.zeros(log.n_sessions, dtype=np.int32) if log.ranker is None else log.ranker
-    told = np.repeat(ranker >= 0, lengths)
+    # Without names of rankers every change of position counts as if another ranker had made it.
+    by = np.repeat(np.zeros(log.n_sessions, dtype=np.int32) if log.ranker is None else log.ranker, lengths)
+    told = by >= 0
     (query, document, ranker, place), hits, shown = _summed(
-        query[told], log.document[told], np.repeat(ranker, lengths)[told], place[told], clicked=log.order[told] > 0
+        np.repeat(log.query, lengths)[told], log.document[told], by[told], place[told], clicked=log.order[told] > 0
     )
     pair = query * len(log.documents) + document  # rising, so that the cells of a pair stand together
     parts: list[tuple[NDArray[Any], ...]] = []
@@ -272,7 +274,8 @@ def _harvested_cells(log: ClickLog, place: NDArray[np.int64], n_places: int) -> 
         empty = np.empty(0, dtype=np.int64)
         return _Facts(empty, empty, empty, empty.astype(float), empty.astype(float), n_places, 0)
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    return _Facts(*columns, n_places=n_places, compared=len(np.unique(pair[compared])))
+    query, group, place, clicks, misses = columns
+    return _Facts(query, group, place, clicks, misses, n_places, len(np.unique(pair[compared])))
 
 
 def _connected(facts: _Facts, method: str) -> tuple[Cells, NDArray[np.bool_]]:
@@ -408,4 +411,5 @@ def read_propensities(path: str | Path) -> Propensities:
         raise refused
     if position[0] < 1 or (np.diff(position) < 1).any() or np.isnan(probability).all():
         raise refused
-    return Propensities(position, *columns, method=method, confidence=confidence, compared=compared)
+    low, high = columns[1:]
+    return Propensities(position, probability, low, high, method, confidence, compared)

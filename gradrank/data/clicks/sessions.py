@@ -125,7 +125,7 @@ def session_data(
         weight = np.where(clicked, 1.0 / np.maximum(chance, clip), 1.0)[kept]
         weight[clicked[kept]] /= weight[clicked[kept]].mean()
     return RankingData(
-        X=np.ascontiguousarray(data.X[rows[kept]]),
+        X=np.ascontiguousarray(data.X[rows[kept]]),  # type: ignore[arg-type]
         indptr=np.append(start, int(kept.sum())).astype(np.int64),
         labels={
             "label": clicked[kept].astype(np.float32),

@@ -58,6 +58,8 @@ class McRank(LambdaMART):
             raise TrainingError("McRank cannot start from a base ranker")
         if self.diagnostics is not None:
             raise TrainingError("McRank has no λ-gradients to diagnose")
+        if self.positions is not None:
+            raise TrainingError("McRank has no scores to which terms of positions could be added")
 
     def _fit(self, train: RankingData, valid: Mapping[str, RankingData], callbacks: Sequence[Callback]) -> Ranker:
         objective, measure = self._objective(), self._measure()

@@ -189,7 +189,7 @@ def lambda_block(first, end, scores, layout, gains, options, out, scratch):  # t
         # Normalization is by what the λ's would be without weights of documents, which it would cancel otherwise.
         total = 0.0
         bare = 0.0
-        own_factor = np.float32(1.0)
+        own_factor = np.float32(1.0)  # of the row at hand
         for i in range(joined):
             low = run_end[start + i]
             high = limit[start + i]
@@ -221,7 +221,7 @@ def lambda_block(first, end, scores, layout, gains, options, out, scratch):  # t
             rhos[i] += bent
             total += float(pushed)
             if weighted and own_factor > 0.0:
-                bare += float(pushed) / own_factor
+                bare += float(pushed) / float(own_factor)
         if not weighted:
             bare = total
         scale = layout.query_weight[q] * slope
@@ -237,7 +237,9 @@ def lambda_block(first, end, scores, layout, gains, options, out, scratch):  # t
             # The λ's of a query add up to 0, so their mean square is their variance.
             deviation = np.sqrt(squares / n) * slope
             if deviation > 0.0:
-                scale *= total / bare / deviation
+                scale /= deviation
+                if weighted and bare > 0.0:
+                    scale *= total / bare
         for i in range(joined):
             row = rows[start + i]
             out.lambdas[row] += lambdas[i] * scale
