@@ -28,7 +28,8 @@ pytest.importorskip("pandas")
 
 READING = {
     "train", "sweep", "score", "evaluate", "compare", "combine", "adapt", "auto", "report", "constructions",
-    "optimality", "importance", "info", "convert", "split", "clicks", "experiment run", "label export",
+    "optimality", "importance", "info", "convert", "split", "clicks", "unbiased", "counterfactual", "experiment run",
+    "label export",
 }  # fmt: skip
 
 

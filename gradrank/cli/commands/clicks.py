@@ -94,21 +94,22 @@ def clicks(
         raise DataError("--join and --out are given together: the data to join to, and the file to write")
     if output is None and out is None:
         raise DataError("there is nothing to write: give -o FILE, or --join DATA with --out FILE")
-    from gradrank.data.clicks.labels import click_labels, write_click_labels
+    from gradrank.data.clicks.labels import write_click_labels
     from gradrank.data.clicks.propensity import read_propensities
-    from gradrank.data.clicks.readers import read_click_log
+    from gradrank.data.clicks.streaming import stream_click_labels
 
     if (method is Method.examined) != (propensities is not None):
         raise DataError("--method examined and --propensities FILE go together")
     known = None if propensities is None else read_propensities(propensities)
     with notes.working(f"reading {log}"):
-        sessions = read_click_log(log, log_format)
-    notes.say(f"{log}: {_count(sessions.n_sessions, 'session')}, {sessions.n_impressions:,} documents shown, "
-              f"{sessions.n_clicks:,} clicked")  # fmt: skip
-    if sessions.clicks_not_shown:
-        notes.say(f"{log}: {_count(sessions.clicks_not_shown, 'click')} on documents not shown are not counted")
-    with notes.working("estimating labels"):
-        labels = click_labels(sessions, method.value, min_impressions=min_impressions, prior=prior, propensities=known)
+        read = stream_click_labels(
+            log, method.value, format=log_format, min_impressions=min_impressions, prior=prior, propensities=known
+        )
+    labels = read.labels
+    notes.say(f"{log}: {_count(read.sessions, 'session')}, {read.impressions:,} documents shown, "
+              f"{read.clicks:,} clicked")  # fmt: skip
+    if read.clicks_not_shown:
+        notes.say(f"{log}: {_count(read.clicks_not_shown, 'click')} on documents not shown are not counted")
     if similar is not None:
         from gradrank.data.clicks.similar import with_similar_queries
 

@@ -28,7 +28,7 @@ that a document that hardly anybody examined gets the mean and not 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -132,47 +132,86 @@ def click_labels(
     >>> click_labels(log, "ctr").label.tolist()
     [1.0, 0.5]
     """
+    check_method(method, prior, propensities)
+    width = len(log.documents)
+    keys = np.repeat(log.query.astype(np.int64), np.diff(log.indptr)) * width + log.document
+    keys, pair = np.unique(keys, return_inverse=True)
+    pair = pair.reshape(-1)
+    clicked = log.order > 0
+    counted = [np.ones(len(pair)), clicked, log.last]
+    if propensities is not None:
+        chance = np.nan_to_num(propensities.at(log.position))
+        counted += [chance, clicked & (chance > 0), chance**2]
+    sums = np.stack([np.bincount(pair, weights=values, minlength=len(keys)) for values in counted], axis=1)
+    labels = labels_of_counts(
+        log.queries, log.documents, keys // width, keys % width, sums, "ctr" if method == "debiased" else method,
+        min_impressions=min_impressions, prior=prior,
+    )  # fmt: skip
+    if method != "debiased":
+        return labels
+    label, examination = _position_based_model(pair, len(keys), log.position, clicked, labels.prior)
+    label = np.where(labels.impressions < min_impressions, np.nan, label)
+    return replace(labels, label=label, examination=examination)
+
+
+def check_method(method: str, prior: tuple[float, float] | None, propensities: Propensities | None) -> None:
+    """Refuse what does not go together."""
     if method not in METHODS:
         raise DataError(f"click label {method!r} does not exist, expected one of {', '.join(METHODS)}")
     if (method == "examined") != (propensities is not None):
         raise DataError("propensities go with the method examined, and it with them")
     if prior is not None and (len(prior) != 2 or not all(np.isfinite(value) and value >= 0 for value in prior)):
         raise DataError(f"prior is {prior}, expected two finite numbers of 0 or more")
-    width = len(log.documents)
-    keys = np.repeat(log.query.astype(np.int64), np.diff(log.indptr)) * width + log.document
-    keys, pair = np.unique(keys, return_inverse=True)
-    pair = pair.reshape(-1)
-    impressions = np.bincount(pair, minlength=len(keys))
-    clicked = log.order > 0
-    clicks = np.bincount(pair[clicked], minlength=len(keys))
-    last_clicks = np.bincount(pair[log.last], minlength=len(keys))
-    examination = examined = examined_clicks = None
-    if propensities is not None:
-        chance = propensities.at(log.position)
-        known = ~np.isnan(chance)
-        examined = np.bincount(pair[known], weights=chance[known], minlength=len(keys)).astype(np.float64)
-        squares = np.bincount(pair[known], weights=chance[known] ** 2, minlength=len(keys)).astype(np.float64)
-        examined_clicks = np.bincount(pair[known & clicked], minlength=len(keys)).astype(np.float64)
+
+
+def labels_of_counts(
+    queries: Strings,
+    documents: Strings,
+    query: NDArray[np.int64],
+    document: NDArray[np.int64],
+    sums: NDArray[np.float64],
+    method: str,
+    *,
+    min_impressions: int,
+    prior: tuple[float, float] | None,
+) -> ClickLabels:
+    """Labels ``last``, ``ctr`` and ``examined`` from what was counted for each query and document.
+
+    Parameters
+    ----------
+    queries, documents, query, document
+        As for :class:`ClickLabels`.
+    sums
+        A row for each: impressions, clicks, last clicks; for ``examined`` also the sums of propensities, of clicks at
+        positions of known propensity, and of squared propensities.
+    method, min_impressions, prior
+        As for :func:`click_labels`.
+
+    >>> names, sums = Strings.of(["q"]), np.array([[4.0, 2.0, 1.0]])
+    >>> zero = np.zeros(1, dtype=np.int64)
+    >>> labels_of_counts(names, names, zero, zero, sums, "last", min_impressions=1, prior=None).label.tolist()
+    [0.25]
+    """
+    impressions, clicks, last_clicks = (sums[:, column].astype(np.int64) for column in range(3))
+    examined = examined_clicks = None
+    if method == "examined":
+        examined, examined_clicks, squares = sums[:, 3], sums[:, 4], sums[:, 5]
         prior = _suggested_prior(examined_clicks, examined, squares) if prior is None else prior
         with np.errstate(invalid="ignore", divide="ignore"):
             label = np.minimum((examined_clicks + prior[0]) / (examined + sum(prior)), 1.0)
         label[examined == 0] = np.nan
-    prior = (0.0, 0.0) if prior is None else prior
-    if method == "debiased":
-        label, examination = _position_based_model(pair, len(keys), log.position, clicked, prior)
-    elif method != "examined":
-        counted = last_clicks if method == "last" else clicks
-        label = (counted + prior[0]) / (impressions + sum(prior))
+    else:
+        prior = (0.0, 0.0) if prior is None else prior
+        label = ((last_clicks if method == "last" else clicks) + prior[0]) / (impressions + sum(prior))
     return ClickLabels(
-        queries=log.queries,
-        documents=log.documents,
-        query=(keys // width).astype(np.int32),
-        document=(keys % width).astype(np.int32),
+        queries=queries,
+        documents=documents,
+        query=query.astype(np.int32),
+        document=document.astype(np.int32),
         label=np.where(impressions < min_impressions, np.nan, label),
         impressions=impressions,
         clicks=clicks,
         last_clicks=last_clicks,
-        examination=examination,
         examined=examined,
         examined_clicks=examined_clicks,
         prior=prior,

@@ -35,6 +35,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.clicks.interning import Interner
+from gradrank.data.clicks.json_lines import CutLines, cut_json_lines
 from gradrank.data.formats.compressed import read_bytes
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
@@ -136,7 +138,7 @@ def read_click_log(path: str | Path, format: str | None = None) -> ClickLog:
     if bytes(buffer[:3]) == b"\xef\xbb\xbf":
         buffer = buffer[3:]
     if format is None:
-        format = _format_of(Path(path), bytes(buffer[:65536]))
+        format = log_format_of(Path(path), bytes(buffer[:65536]))
     if format not in FORMATS:
         raise DataError(f"format {format!r} does not exist, expected one of {', '.join(FORMATS)}", path=path)
     if format == "jsonl":
@@ -150,7 +152,7 @@ def read_click_log(path: str | Path, format: str | None = None) -> ClickLog:
     return log
 
 
-def _format_of(path: Path, head: bytes) -> str:
+def log_format_of(path: Path, head: bytes) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     for suffix, format in {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"}.items():
         if suffix in suffixes:
@@ -228,7 +230,7 @@ def _log_of_lists(
     keep = np.ones(len(shown), dtype=bool)
     order = np.zeros(len(shown), dtype=np.int32)
     last = np.zeros(len(shown), dtype=bool)
-    not_shown, last_not_shown, again = _match_clicks(
+    not_shown, last_not_shown, again = match_clicks(
         shown, shown_indptr, clicks, click_indptr, np.full(len(documents), -1), keep, order, last
     )
     indptr = shown_indptr
@@ -251,7 +253,7 @@ def _log_of_lists(
 
 
 @njit(cache=True, nogil=True)
-def _match_clicks(
+def match_clicks(
     shown: NDArray[np.int32],
     shown_indptr: NDArray[np.int64],
     clicks: NDArray[np.int32],
@@ -329,55 +331,9 @@ def intern(
     >>> codes.tolist(), list(distinct)
     ([0, 1, 0], ['b', 'a'])
     """
-    table = np.full(1 << max(4, int(2 * len(starts)).bit_length()), -1, dtype=np.int32)
-    codes = np.empty(len(starts), dtype=np.int32)
-    first = np.empty(len(starts), dtype=np.int64)
-    count = _intern(np.ascontiguousarray(buffer), starts, ends, table, codes, first)
-    distinct_starts, distinct_ends = starts[first[:count]], ends[first[:count]]
-    lengths = distinct_ends - distinct_starts
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    source = np.arange(offsets[-1]) + np.repeat(distinct_starts - offsets[:-1], lengths)
-    return codes, Strings(buffer[source], offsets)
-
-
-@njit(cache=True, nogil=True)
-def _intern(
-    buffer: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    table: NDArray[np.int32],
-    codes: NDArray[np.int32],
-    first: NDArray[np.int64],
-) -> int:
-    """Open addressing; the hash is FNV-1a with its high bits folded in."""
-    mask = np.uint64(len(table) - 1)
-    count = 0
-    for row in range(len(starts)):
-        hashed = np.uint64(14695981039346656037)
-        for k in range(starts[row], ends[row]):
-            hashed = (hashed ^ np.uint64(buffer[k])) * np.uint64(1099511628211)
-        slot = (hashed ^ (hashed >> np.uint64(32))) & mask
-        length = ends[row] - starts[row]
-        while True:
-            code = table[slot]
-            if code < 0:
-                table[slot] = count
-                first[count] = row
-                codes[row] = count
-                count += 1
-                break
-            other = starts[first[code]]
-            same = ends[first[code]] - other == length
-            if same:
-                for k in range(length):
-                    if buffer[other + k] != buffer[starts[row] + k]:
-                        same = False
-                        break
-            if same:
-                codes[row] = code
-                break
-            slot = (slot + np.uint64(1)) & mask
-    return count
+    names = Interner()
+    codes = names.add(np.ascontiguousarray(buffer), starts, ends)
+    return codes, names.strings()
 
 
 def line_of(buffer: NDArray[np.uint8], offset: int) -> int:
@@ -392,6 +348,34 @@ def text_of(buffer: NDArray[np.uint8], start: int, end: int) -> str:
 
 # ---------------------------------------------------------------------- jsonl
 def _read_jsonl(buffer: NDArray[np.uint8], path: str | Path) -> ClickLog:
+    cut = cut_json_lines(buffer)
+    return _parse_jsonl(buffer, path) if cut is None else _log_of_lines(buffer, cut)
+
+
+def _log_of_lines(buffer: NDArray[np.uint8], cut: CutLines) -> ClickLog:
+    query, queries = intern(buffer, *cut.query)
+    n_shown = cut.shown.shape[1]
+    codes, documents = intern(buffer, *np.concatenate((cut.shown, cut.clicks), axis=1))
+    log = _log_of_lists(
+        queries,
+        documents,
+        query,
+        codes[:n_shown],
+        cut.shown_indptr,
+        _places(cut.shown_indptr),
+        codes[n_shown:],
+        cut.click_indptr,
+    )
+    named = cut.ranker[1] > cut.ranker[0]
+    if named.any():
+        ranker = np.full(len(named), -1, dtype=np.int32)
+        ranker[named], rankers = intern(buffer, *cut.ranker[:, named])
+        log = replace(log, rankers=rankers, ranker=ranker)
+    return replace(log, randomized=cut.randomized > 0) if (cut.randomized >= 0).any() else log
+
+
+def _parse_jsonl(buffer: NDArray[np.uint8], path: str | Path) -> ClickLog:
+    """Line by line with Python's reader of JSON."""
     builder = _Builder()
     for number, line in enumerate(io.BytesIO(buffer.tobytes()), 1):
         if line.isspace():
@@ -439,6 +423,16 @@ _PYCLICK_ERRORS = {
 
 
 def _read_pyclick(buffer: NDArray[np.uint8], path: str | Path) -> ClickLog:
+    return _log_of_lines(buffer, cut_pyclick(buffer, path))
+
+
+def cut_pyclick(buffer: NDArray[np.uint8], path: str | Path, lines_before: int = 0) -> CutLines:
+    """The ids of all sessions of PyClick's text, as places in the buffer.
+
+    >>> cut = cut_pyclick(np.frombuffer(b"7\\ta,b : b", dtype=np.uint8), "log.txt")
+    >>> cut.shown.T.tolist()
+    [[2, 3], [4, 5]]
+    """
     buffer = np.ascontiguousarray(buffer)
     sessions = int(np.count_nonzero((buffer == ord(";")) | (buffer == 10))) + 1
     ids = int(np.count_nonzero(buffer == ord(","))) + sessions
@@ -451,22 +445,17 @@ def _read_pyclick(buffer: NDArray[np.uint8], path: str | Path) -> ClickLog:
     if error:
         end = offset + 60
         found = text_of(buffer, offset, end).split("\n")[0].split(";")[0]
-        raise DataError(f"session {found!r} {_PYCLICK_ERRORS[error]}", path=path, line=line_of(buffer, offset))
-    shown_indptr = shown_indptr[: count + 1]
-    click_indptr = click_indptr[: count + 1]
-    query_codes, queries = intern(buffer, query[0, :count], query[1, :count])
-    n_shown = int(shown_indptr[-1])
-    tokens = np.concatenate((shown[:, :n_shown], clicks[:, : click_indptr[-1]]), axis=1)
-    document_codes, documents = intern(buffer, tokens[0], tokens[1])
-    return _log_of_lists(
-        queries,
-        documents,
-        query_codes,
-        document_codes[:n_shown],
+        line = lines_before + line_of(buffer, offset)
+        raise DataError(f"session {found!r} {_PYCLICK_ERRORS[error]}", path=path, line=line)
+    shown_indptr, click_indptr = shown_indptr[: count + 1], click_indptr[: count + 1]
+    return CutLines(
+        query[:, :count],
+        shown[:, : shown_indptr[-1]],
         shown_indptr,
-        _places(shown_indptr),
-        document_codes[n_shown:],
+        clicks[:, : click_indptr[-1]],
         click_indptr,
+        np.zeros((2, count), dtype=np.int64),
+        np.full(count, -1, dtype=np.int8),
     )
 
 

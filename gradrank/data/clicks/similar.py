@@ -109,7 +109,7 @@ def with_similar_queries(
     by, threshold, texts
         Which queries are alike; see :func:`similar_queries`.
     min_impressions
-        Documents with fewer sessions, weighted by likeness, get no label.
+        Documents with fewer sessions, over the query and those alike, get no label.
 
     Examples
     --------
@@ -142,9 +142,9 @@ def with_similar_queries(
     weight = alike_of * labels.impressions[row] * known
     sessions = np.bincount(place, weights=weight, minlength=n)
     total = np.bincount(place, weights=weight * np.nan_to_num(labels.label[row]), minlength=n)
-    label = np.where(
-        (sessions > 0) & (sessions >= min_impressions), total / np.where(sessions > 0, sessions, 1.0), np.nan
-    )
+    counted = np.bincount(place, weights=labels.impressions[row] * known, minlength=n)
+    enough = (sessions > 0) & (counted >= min_impressions)
+    label = np.where(enough, total / np.where(sessions > 0, sessions, 1.0), np.nan)
     counts = [
         np.rint(np.bincount(place, weights=alike_of * values[row], minlength=n)).astype(np.int64)
         for values in (labels.impressions, labels.clicks, labels.last_clicks)

@@ -69,7 +69,7 @@ def test_labels_of_similar_queries_are_added() -> None:
     assert named["news", "a"] == 1.0
     assert ("news", "c") not in named
     few = with_similar_queries(labels, "edits", threshold=0.8, min_impressions=3)
-    assert np.isnan(_named(few.labels)["flights", "b"])  # 2 sessions of a query that is alike by 0.86
+    assert np.isnan(_named(few.labels)["flights", "b"])  # 2 sessions of the query that is alike
 
 
 def test_nothing_alike_changes_nothing() -> None:
