@@ -11,8 +11,8 @@ documents. The peers get one query per session, as they want it. Last, how fast 
 from __future__ import annotations
 
 import argparse
-import os
-import resource
+import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -27,9 +27,8 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 
 from gradrank import NDCG, LambdaMART, RankingData, make_splits
-from gradrank.data.clicks.labels import click_labels
 from gradrank.data.clicks.propensity import estimate_propensities
-from gradrank.data.clicks.readers import ClickLog, read_click_log, write_click_log
+from gradrank.data.clicks.readers import ClickLog, write_click_log
 from gradrank.data.clicks.sessions import session_data
 from gradrank.data.clicks.simulate import Users, simulate_log
 from gradrank.selection.unbiased import train_on_clicks
@@ -130,26 +129,43 @@ def learning(seeds: int, queries: int, sessions: int, *, every: bool) -> None:
 
 
 def reading(sessions: int) -> None:
-    """Print how fast a log is read and turned into labels."""
+    """Print how fast a log is read and turned into labels, and in how much memory."""
     data = make_splits(20_000, n_docs=15, n_features=3)["train"]
     log = simulate_log(data, {"a": data.X[:, 0], "b": data.X[:, 1]}, sessions)
     with tempfile.TemporaryDirectory() as folder:
         lines, text = Path(folder) / "log.jsonl", Path(folder) / "log.txt"
         write_click_log(log, lines)
         write_pyclick(log, text)
-        print(f"\n{sessions:,} sessions of 10 documents, {len(log.documents):,} documents; one core")
-        print(f"{'':32}{'MB':>9}{'sessions/s':>12}")
+        print(f"\n{sessions:,} sessions of 10 documents, {len(log.documents):,} documents; seconds of one core")
+        print(f"{'':32}{'MB':>9}{'sessions/s':>12}{'peak MB':>9}")
         for path in (lines, text):
-            read_click_log(path)
-            start = time.process_time()
-            read = read_click_log(path)
-            print(f"{f'reading {path.suffix}':32}{os.path.getsize(path) / 1e6:9.0f}"
-                  f"{sessions / (time.process_time() - start):12,.0f}")  # fmt: skip
-        start = time.process_time()
-        click_labels(read)
-        print(f"{'labels':32}{'':9}{sessions / (time.process_time() - start):12,.0f}")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{'peak memory of all, MB':32}{peak:9.0f}")
+            size = path.stat().st_size / 1e6
+            for what, call in (
+                ("log in memory", "read_click_log(path)"),
+                ("labels, block by block", "stream_click_labels(path)"),
+            ):
+                program = _MEASURE.format(call=call, path=str(path))
+                done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+                seconds, peak = map(float, done.stdout.split())
+                print(f"{f'{path.suffix}: {what}':32}{size:9.0f}{sessions / seconds:12,.0f}{peak:9.0f}")
+
+
+# In a process of its own, whose memory is that of reading alone; the first, short run compiles.
+_MEASURE = """
+import resource, tempfile, time
+from pathlib import Path
+from gradrank.data.clicks.readers import read_click_log
+from gradrank.data.clicks.streaming import stream_click_labels
+whole = Path({path!r})
+with tempfile.TemporaryDirectory() as folder, whole.open("rb") as file:
+    path = Path(folder) / whole.name
+    path.write_bytes(b"".join(file.readline() for _ in range(100)))
+    {call}
+path = whole
+start = time.process_time()
+{call}
+print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
 
 
 def write_pyclick(log: ClickLog, path: Path) -> None:
@@ -168,7 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Learning from clicks beside LightGBM and XGBoost.")
     parser.add_argument("--small", action="store_true", help="two seeds of 300 queries with 60 sessions each")
     parser.add_argument("--all", action="store_true", help="other ways of gradrank and LightGBM without positions, too")
-    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=10, help="0 = no training")
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--sessions", type=int, default=200, help="per query")
     parser.add_argument("--read", type=int, default=1_000_000, help="sessions to read; 0 = none")
@@ -177,7 +193,8 @@ def main() -> None:
         given.seeds, given.queries, given.sessions, given.read = 2, 300, 60, 100_000
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        learning(given.seeds, given.queries, given.sessions, every=given.all)
+        if given.seeds:
+            learning(given.seeds, given.queries, given.sessions, every=given.all)
         if given.read:
             reading(given.read)
 

@@ -76,7 +76,6 @@ def unbiased(
         print_table(propensity_table(result.propensities), show_as)
         return
     from gradrank.evaluation.compare import compare
-    from gradrank.evaluation.evaluate import evaluate
 
     systems = {"naive": result.naive, "unbiased": result.unbiased}
-    print_table(compare(evaluate(systems, test, measures, n_jobs=n_jobs), baseline="naive").table(), show_as)
+    print_table(compare(test, systems, measures, baseline="naive", n_jobs=n_jobs).table(), show_as)
