@@ -14,6 +14,11 @@ from gradrank.version import __version__ as __version__
 _MODULES: dict[str, tuple[str, ...]] = {
     "gradrank.combine": ("combine_rankers", "optimal_combination", "refit_weights", "search_weights"),
     "gradrank.data.artificial": ("make_data", "make_splits"),
+    "gradrank.data.clicks.labels": ("click_labels", "join_clicks"),
+    "gradrank.data.clicks.propensity": ("estimate_propensities",),
+    "gradrank.data.clicks.readers": ("read_click_log",),
+    "gradrank.data.clicks.sessions": ("session_data",),
+    "gradrank.data.clicks.simulate": ("Users", "simulate_log"),
     "gradrank.data.formats.columns": ("read_column", "write_column"),
     "gradrank.data.frames": ("from_frame", "to_frame"),
     "gradrank.data.formats.registry": ("read_data", "write_data"),
@@ -22,6 +27,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "gradrank.data.splits": ("concatenate", "k_folds", "letor_folds", "sample_queries", "split_queries"),
     "gradrank.errors": ("GradrankError", "GradrankWarning"),
     "gradrank.evaluation": ("Comparison", "Evaluation", "compare", "evaluate"),
+    "gradrank.evaluation.counterfactual": ("counterfactual",),
     "gradrank.evaluation.importance": ("permutation_importance",),
     "gradrank.experiments.constructions": ("study_constructions",),
     "gradrank.learners": (
@@ -79,6 +85,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "gradrank.selection.adapt": ("adapt", "compare_adaptation"),
     "gradrank.selection.auto": ("auto",),
     "gradrank.selection.sweep": ("sweep",),
+    "gradrank.selection.unbiased": ("train_on_clicks",),
 }
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -92,6 +99,13 @@ if TYPE_CHECKING:
     from gradrank.combine import search_weights as search_weights
     from gradrank.data.artificial import make_data as make_data
     from gradrank.data.artificial import make_splits as make_splits
+    from gradrank.data.clicks.labels import click_labels as click_labels
+    from gradrank.data.clicks.labels import join_clicks as join_clicks
+    from gradrank.data.clicks.propensity import estimate_propensities as estimate_propensities
+    from gradrank.data.clicks.readers import read_click_log as read_click_log
+    from gradrank.data.clicks.sessions import session_data as session_data
+    from gradrank.data.clicks.simulate import Users as Users
+    from gradrank.data.clicks.simulate import simulate_log as simulate_log
     from gradrank.data.formats.columns import read_column as read_column
     from gradrank.data.formats.columns import write_column as write_column
     from gradrank.data.formats.registry import read_data as read_data
@@ -111,6 +125,7 @@ if TYPE_CHECKING:
     from gradrank.evaluation import Evaluation as Evaluation
     from gradrank.evaluation import compare as compare
     from gradrank.evaluation import evaluate as evaluate
+    from gradrank.evaluation.counterfactual import counterfactual as counterfactual
     from gradrank.evaluation.importance import permutation_importance as permutation_importance
     from gradrank.experiments.constructions import study_constructions as study_constructions
     from gradrank.learners import MART as MART
@@ -166,6 +181,7 @@ if TYPE_CHECKING:
     from gradrank.selection.adapt import compare_adaptation as compare_adaptation
     from gradrank.selection.auto import auto as auto
     from gradrank.selection.sweep import sweep as sweep
+    from gradrank.selection.unbiased import train_on_clicks as train_on_clicks
 
 
 def __getattr__(name: str) -> Any:

@@ -88,7 +88,7 @@ class PairSums:
         """Their sums."""
         return self._sums[: self._count].copy()
 
-    def add(self, first: NDArray[np.int64], second: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+    def add(self, first: NDArray[Any], second: NDArray[Any], values: NDArray[np.float64]) -> None:
         """Add values to the pairs' sums, one row of values for each pair."""
         row = 0
         while True:

@@ -142,7 +142,9 @@ def click_labels(
     if propensities is not None:
         chance = np.nan_to_num(propensities.at(log.position))
         counted += [chance, clicked & (chance > 0), chance**2]
-    sums = np.stack([np.bincount(pair, weights=values, minlength=len(keys)) for values in counted], axis=1)
+    sums = np.empty((len(keys), len(counted)))
+    for column, values in enumerate(counted):
+        sums[:, column] = np.bincount(pair, weights=values, minlength=len(keys))
     labels = labels_of_counts(
         log.queries, log.documents, keys // width, keys % width, sums, "ctr" if method == "debiased" else method,
         min_impressions=min_impressions, prior=prior,

@@ -126,8 +126,17 @@ def click_log(sessions: list[tuple[str, list[str], list[str]]]) -> ClickLog:
 
 
 def read_click_log(path: str | Path, format: str | None = None) -> ClickLog:
-    """Read a click log; the format is one of :data:`FORMATS`, or found from name and content.
+    """Read a click log.
 
+    Parameters
+    ----------
+    path
+        The file, plain or compressed.
+    format
+        ``jsonl``, ``csv``, ``tsv`` or ``pyclick``; found from name and content if not given.
+
+    Examples
+    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "log.txt"
     >>> _ = path.write_text("7\\ta,b : b; 7\\tb,a :;")
