@@ -14,6 +14,11 @@ from gradrank.version import __version__ as __version__
 _MODULES: dict[str, tuple[str, ...]] = {
     "gradrank.combine": ("combine_rankers", "optimal_combination", "refit_weights", "search_weights"),
     "gradrank.data.artificial": ("make_data", "make_splits"),
+    "gradrank.data.clicks.labels": ("click_labels", "join_clicks"),
+    "gradrank.data.clicks.propensity": ("estimate_propensities",),
+    "gradrank.data.clicks.readers": ("read_click_log",),
+    "gradrank.data.clicks.sessions": ("session_data",),
+    "gradrank.data.clicks.simulate": ("Users", "simulate_log"),
     "gradrank.data.clicks.traffic": ("read_traffic",),
     "gradrank.data.drift": ("find_drift",),
     "gradrank.data.feature_profile": ("load_profile", "profile_features"),
@@ -25,6 +30,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "gradrank.data.splits": ("concatenate", "k_folds", "letor_folds", "sample_queries", "split_queries"),
     "gradrank.errors": ("GradrankError", "GradrankWarning"),
     "gradrank.evaluation": ("Comparison", "Evaluation", "compare", "evaluate"),
+    "gradrank.evaluation.counterfactual": ("counterfactual",),
     "gradrank.evaluation.importance": ("permutation_importance",),
     "gradrank.evaluation.interleaving": ("analyze_interleaving", "team_draft"),
     "gradrank.experiments.constructions": ("study_constructions",),
@@ -84,6 +90,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "gradrank.selection.auto": ("auto",),
     "gradrank.selection.constrained": ("improve",),
     "gradrank.selection.sweep": ("sweep",),
+    "gradrank.selection.unbiased": ("train_on_clicks",),
 }
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -97,6 +104,13 @@ if TYPE_CHECKING:
     from gradrank.combine import search_weights as search_weights
     from gradrank.data.artificial import make_data as make_data
     from gradrank.data.artificial import make_splits as make_splits
+    from gradrank.data.clicks.labels import click_labels as click_labels
+    from gradrank.data.clicks.labels import join_clicks as join_clicks
+    from gradrank.data.clicks.propensity import estimate_propensities as estimate_propensities
+    from gradrank.data.clicks.readers import read_click_log as read_click_log
+    from gradrank.data.clicks.sessions import session_data as session_data
+    from gradrank.data.clicks.simulate import Users as Users
+    from gradrank.data.clicks.simulate import simulate_log as simulate_log
     from gradrank.data.clicks.traffic import read_traffic as read_traffic
     from gradrank.data.drift import find_drift as find_drift
     from gradrank.data.feature_profile import load_profile as load_profile
@@ -120,6 +134,7 @@ if TYPE_CHECKING:
     from gradrank.evaluation import Evaluation as Evaluation
     from gradrank.evaluation import compare as compare
     from gradrank.evaluation import evaluate as evaluate
+    from gradrank.evaluation.counterfactual import counterfactual as counterfactual
     from gradrank.evaluation.importance import permutation_importance as permutation_importance
     from gradrank.evaluation.interleaving import analyze_interleaving as analyze_interleaving
     from gradrank.evaluation.interleaving import team_draft as team_draft
@@ -178,6 +193,7 @@ if TYPE_CHECKING:
     from gradrank.selection.auto import auto as auto
     from gradrank.selection.constrained import improve as improve
     from gradrank.selection.sweep import sweep as sweep
+    from gradrank.selection.unbiased import train_on_clicks as train_on_clicks
 
 
 def __getattr__(name: str) -> Any:

@@ -19,6 +19,7 @@ from gradrank.cli.commands import (
     combine,
     constructions,
     convert,
+    counterfactual,
     diagnose,
     evaluate,
     experiment,
@@ -26,17 +27,20 @@ from gradrank.cli.commands import (
     import_,
     importance,
     info,
+    interleave,
     label,
     make_data,
     measures,
     optimality,
     profile,
+    propensity,
     report,
     score,
     serve,
     split,
     sweep,
     train,
+    unbiased,
 )
 from gradrank.errors import GradrankError
 
@@ -92,6 +96,10 @@ app.command("export")(export.export)
 app.command("import")(import_.import_)
 app.command("split")(split.split)
 app.command("clicks")(clicks.clicks)
+app.command("propensity")(propensity.propensity)
+app.command("unbiased")(unbiased.unbiased)
+app.command("counterfactual")(counterfactual.counterfactual)
+app.command("interleave")(interleave.interleave)
 app.add_typer(label.app, name="label")
 app.command("make-data")(make_data.make_data)
 app.add_typer(experiment.app, name="experiment")

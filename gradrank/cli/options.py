@@ -40,6 +40,15 @@ class CorrectionChoice(StrEnum):
     none = "none"
 
 
+class PropensityMethod(StrEnum):
+    """Ways to find propensities."""
+
+    auto = "auto"
+    randomized = "randomized"
+    harvest = "harvest"
+    em = "em"
+
+
 class NumberOrText:
     """Type of options that take a number or a word; see :func:`number_or_text`."""
 
@@ -106,6 +115,13 @@ LabelFiles = Annotated[
         help="A further label source: one number per line in DATA's row order. May be repeated.",
     ),
 ]
+LogFile = Annotated[Path, typer.Argument(metavar="LOG", help="Click log: JSON lines, CSV, TSV or PyClick's text.")]
+LogFormat = Annotated[str | None, typer.Option("--log-format", metavar="FORMAT", help="jsonl, csv, tsv or pyclick.")]
+PropensityFile = Annotated[
+    Path | None,
+    typer.Option("--propensities", metavar="FILE", help="How likely positions are examined, as propensity writes it."),
+]
+Confidence = Annotated[float, typer.Option("--confidence", min=0.5, max=0.9999, help="Confidence of the intervals.")]
 Weighted = Annotated[bool, typer.Option("--weighted", help="Weigh queries by DATA's query weights.")]
 ShowAs = Annotated[OutputFormat, typer.Option("--format", help="Form of the output.")]
 Threads = Annotated[

@@ -72,6 +72,12 @@ def is_large(path: Path, reading: Reading) -> bool:
     return limit is not None and size * (_PACKED if packed else 1) > limit // 4
 
 
+def weighs_documents(path: Path, reading: Reading) -> bool:
+    """Whether a table has a column of weights of documents."""
+    roles = getattr(source_of(path, reading), "roles", None)
+    return roles is not None and roles.document_weight is not None
+
+
 def load_labels(path: Path, notes: Notes, reading: Reading, labels: Sequence[str] | None = None) -> RankingData:
     """Read data without its features, with label columns from ``NAME=FILE`` options."""
     from gradrank.data.formats.registry import with_label_files

@@ -118,6 +118,8 @@ def _alike(member: Member, pieces: list[Piece]) -> list[Piece]:
     facts: dict[str, dict[str, Any]] = {}
     for piece in pieces:
         data = piece.data
+        if data.document_weight is not None:
+            raise DataError("has weights of documents, which are not offered on workers", path=piece.path)
         fact = {
             "number": piece.number, "path": piece.path, "features": list(data.feature_names), "letor": piece.letor,
             "labels": list(data.labels), "weight": data.weight is not None, "docid": data.docid is not None,

@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.clicks.agreement import agreeing_pairs
 from gradrank.data.ranking_data import PRIMARY_LABEL, RankingData
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
@@ -74,6 +75,9 @@ _SATISFIED_HIGH = 0.6
 
 # Names of the random streams.
 _TRUTH, _DOMAIN, _CUT_SAMPLE, _SIZES, _FEATURES, _NOISE, _SECOND, _APPEAL_TRUTH, _APPEAL, _CLICKS = range(10)
+_AGREEMENT_SAMPLE = 10
+
+_AGREEMENT_QUERIES = 400  # from which the users are found whose clicks agree with the grades as wanted
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,6 +273,7 @@ def make_data(
     grades: int | Sequence[float] = 5,
     noise: float = 0.0,
     clicks: bool = False,
+    click_agreement: float | None = None,
     second_graders: float | None = None,
     domain_shift: float = 0.0,
     domain: int = 1,
@@ -294,6 +299,10 @@ def make_data(
         Standard deviation of the judges' error, relative to that of the polynomial.
     clicks
         Whether to add the label source ``clicks``: what simulated users click.
+    click_agreement
+        Share of the pairs that clicks and grades order alike, among those that both order (``pair_agreement``):
+        users then look more at relevance, or more at appeal and at the lists of a weaker ranker, so that it comes out
+        on a sample of queries. None = the users described above, about 0.9.
     second_graders
         The error of a second set of judges, who give the label source ``second``; None = there are none.
     domain_shift, domain
@@ -328,6 +337,12 @@ def make_data(
         domain_shift=domain_shift,
         domain=domain,
     )
+    if click_agreement is not None and not clicks:
+        raise DataError("click_agreement is given, but no clicks are made: give clicks=True")
+    taste = 0.0
+    if click_agreement is not None:
+        sample = _stream(random_state, _AGREEMENT_SAMPLE)
+        taste = _taste(truth, click_agreement, sample, (low, high), n_features, noise)
     key = (domain if domain_shift > 0 else 0, part)
     sizes = _stream(random_state, _SIZES, *key).integers(low, high + 1, n_queries)
     indptr = np.concatenate(([0], np.cumsum(sizes)))
@@ -352,7 +367,7 @@ def make_data(
             if clicks:
                 block_sizes = sizes[block * _BLOCK : (block + 1) * _BLOCK]
                 streams = (_stream(random_state, _APPEAL, *key, block), _stream(random_state, _CLICKS, *key, block))
-                labels["clicks"][rows] = _click_rates(truth, X[rows], values, block_sizes, *streams)
+                labels["clicks"][rows] = _click_rates(truth, X[rows], values, block_sizes, *streams, taste)
 
     for_query_blocks(work, block_indptr, n_jobs)
     return RankingData.from_arrays(
@@ -428,21 +443,61 @@ def _click_rates(
     sizes: NDArray[np.int64],
     document_rng: np.random.Generator,
     user_rng: np.random.Generator,
+    taste: float = 0.0,
 ) -> NDArray[np.float64]:
-    """Last-click rates of the documents of some queries."""
+    """Last-click rates of the documents of some queries, for users who look more at relevance (−1) or appeal (1)."""
     random = document_rng.standard_normal((len(X), 1 + _RANKER_VERSIONS))
     predictable = (truth.appeal(X) - truth.appeal_mean) / truth.appeal_deviation
     appeal = np.sqrt(_APPEAL_PREDICTABLE) * predictable + np.sqrt(1 - _APPEAL_PREDICTABLE) * random[:, 0]
     grade = np.searchsorted(truth.cuts, relevance) / len(truth.cuts)
-    attraction = 1 / (1 + np.exp(-(_CLICK_BIAS + _CLICK_RELEVANCE * grade + _CLICK_APPEAL * appeal)))
+    drawn = _CLICK_RELEVANCE * (1 - taste) * grade + _CLICK_APPEAL * (1 + taste) * appeal
+    attraction = 1 / (1 + np.exp(-(_CLICK_BIAS + drawn)))
     satisfaction = _SATISFIED_LOW + (_SATISFIED_HIGH - _SATISFIED_LOW) * grade
-    served = relevance[:, None] + _RANKER_NOISE * random[:, 1:]
+    # The ranker brings relevant documents to the users' eyes: clicks agree little only if it is a weak one, too.
+    served = relevance[:, None] + _RANKER_NOISE * (1 + 3 * max(taste, 0.0)) * random[:, 1:]
     draws = user_rng.random((len(sizes), _RANKER_VERSIONS, _SESSIONS, _SHOWN, 3), dtype=np.float32)
     impressions = np.zeros(len(X))
     last_clicks = np.zeros(len(X))
     indptr = np.concatenate(([0], np.cumsum(sizes)))
     _browse(indptr, served, attraction, satisfaction, _CONTINUE, draws, impressions, last_clicks)
     return last_clicks / np.maximum(impressions, 1)
+
+
+def _taste(
+    truth: Truth,
+    agreement: float,
+    rng: np.random.Generator,
+    n_docs: tuple[int, int],
+    n_features: int,
+    noise: float,
+) -> float:
+    """The users whose clicks agree so much with the grades of a sample of queries, the same for all parts of a seed."""
+    sizes = rng.integers(n_docs[0], n_docs[1] + 1, _AGREEMENT_QUERIES)
+    indptr = np.concatenate(([0], np.cumsum(sizes)))
+    X = _features(rng, int(indptr[-1]), n_features)
+    values = truth.standardized(X)
+    grades = _grades(values, truth.noisy_cuts, noise, rng).astype(np.float64)
+    seeds = rng.integers(0, 2**31, 2)
+
+    def agreeing(taste: float) -> float:
+        documents, users = (np.random.default_rng(seed) for seed in seeds)
+        rates = _click_rates(truth, X, values, sizes, documents, users, taste)
+        alike, ordered = agreeing_pairs(indptr, grades, rates)
+        return alike / ordered if ordered else float("nan")
+
+    low, high = 1.0, -1.0
+    least, most = agreeing(low), agreeing(high)
+    if not least <= agreement <= most:
+        raise DataError(
+            f"click_agreement is {agreement}, expected a number from {least:.2f} to {most:.2f}, which these users reach"
+        )
+    for _ in range(12):
+        middle = 0.5 * (low + high)
+        if agreeing(middle) < agreement:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
 
 
 @njit(cache=True, nogil=True)

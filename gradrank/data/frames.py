@@ -182,4 +182,8 @@ def _without_arrow(frame: Any, columns: Columns, regroup: bool, beside: Beside) 
         feature_names=roles.features,
         regroup=regroup,
     )
-    return data if roles.weight is None else data.with_sample_weight(numbers(roles.weight))
+    if roles.weight is not None:
+        data = data.with_sample_weight(numbers(roles.weight))
+    if roles.document_weight is not None:
+        data = data.with_document_weight(data.from_input_order(numbers(roles.document_weight)))
+    return data

@@ -54,6 +54,8 @@ class RankingData:
     """Document ids, one per document, if known."""
     weight: NDArray[np.float64] | None = None
     """Weights, one per query, if any."""
+    document_weight: NDArray[np.float64] | None = None
+    """Weights, one per document, if any: a pair counts with that of its better document."""
     feature_names: tuple[str, ...] = ()
     rows: NDArray[np.int64] | None = field(default=None, repr=False)
     """If regrouping moved rows: ``rows[i]`` is the input row that document ``i`` came from."""
@@ -73,6 +75,7 @@ class RankingData:
         group: ArrayLike | None = None,
         docid: Iterable[object] | None = None,
         weight: ArrayLike | None = None,
+        document_weight: ArrayLike | None = None,
         feature_names: Sequence[str] | None = None,
         regroup: bool = True,
     ) -> RankingData:
@@ -92,6 +95,8 @@ class RankingData:
             Document ids, one per row.
         weight
             Weights, one per query, in order of first appearance.
+        document_weight
+            Weights, one per row; see :meth:`with_document_weight`.
         feature_names
             Names of the features; ``f1``, ``f2``, … if not given.
         regroup
@@ -114,6 +119,7 @@ class RankingData:
         indptr, ids, order = _group(n_docs, qid, group, regroup)
         names = default_feature_names(features.shape[1]) if feature_names is None else tuple(feature_names)
         _check_feature_names(names, features.shape[1])
+        document_weights = None if document_weight is None else _document_weights(document_weight, n_docs)
         doc_names = None if docid is None else Strings.of(docid)
         if doc_names is not None and len(doc_names) != n_docs:
             raise DataError(f"there are {len(doc_names)} document ids for {n_docs} documents")
@@ -121,6 +127,7 @@ class RankingData:
             features = features[order]
             labels = {name: column[order] for name, column in labels.items()}
             doc_names = None if doc_names is None else doc_names[order]
+            document_weights = None if document_weights is None else document_weights[order]
         return cls(
             # Row by row, as kernels read them: what is summed in another order rounds to another model.
             X=np.ascontiguousarray(features),  # type: ignore[arg-type]
@@ -129,6 +136,7 @@ class RankingData:
             qid=ids,
             docid=doc_names,
             weight=None if weight is None else _query_weights(weight, len(ids)),
+            document_weight=document_weights,
             feature_names=names,
             rows=order,
         )
@@ -238,6 +246,7 @@ class RankingData:
             qid=self.qid[chosen],
             docid=None if self.docid is None else self.docid[rows],
             weight=None if self.weight is None else self.weight[chosen],
+            document_weight=None if self.document_weight is None else self.document_weight[rows],
             feature_names=self.feature_names,
             keys=None if self.keys is None else self.keys[chosen],
         )
@@ -260,6 +269,31 @@ class RankingData:
         """The same data with other query weights, one per query in this data's order."""
         checked = None if weight is None else _query_weights(weight, self.n_queries)
         return replace(self, weight=checked)
+
+    def with_document_weight(self, weight: ArrayLike | None) -> RankingData:
+        """The same data with other document weights.
+
+        A pair of documents counts with the weight of its better one, times that of the query: the click on a document
+        that few users examine stands for many (inverse propensity), and the pairs that it wins count as often.
+        Objectives that look at single documents weigh those.
+
+        Parameters
+        ----------
+        weight
+            One finite number of 0 or more per document, in this data's own order; None = no weights.
+
+        Examples
+        --------
+        >>> data = RankingData.from_arrays([[1.0], [2.0]], [1, 0], qid=[7, 7])
+        >>> data.with_document_weight([4.0, 1.0]).document_weight.tolist()
+        [4.0, 1.0]
+        """
+        return replace(self, document_weight=None if weight is None else _document_weights(weight, self.n_docs))
+
+    def row_weights(self) -> NDArray[np.float64]:
+        """For each document its weight times that of its query."""
+        weights = np.ones(self.n_docs) if self.document_weight is None else np.asarray(self.document_weight)
+        return weights if self.weight is None else weights * np.repeat(self.weight, self.sizes)
 
     def with_sample_weight(self, sample_weight: ArrayLike) -> RankingData:
         """The same data with query weights that are given per row, as scikit-learn has them, or per query.
@@ -386,6 +420,16 @@ def _query_weights(values: ArrayLike, n_queries: int) -> NDArray[np.float64]:
     if not np.isfinite(weight).all() or (weight < 0).any():
         query = int(np.flatnonzero(~np.isfinite(weight) | (weight < 0))[0])
         raise DataError(f"weight of query {query + 1} is {weight[query]}, expected a finite number of 0 or more")
+    return weight
+
+
+def _document_weights(values: ArrayLike, n_docs: int) -> NDArray[np.float64]:
+    weight = np.asarray(values, dtype=np.float64)
+    if weight.shape != (n_docs,):
+        raise DataError(f"document_weight has shape {weight.shape}, expected one number for each of {n_docs} documents")
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        row = int(np.flatnonzero(~np.isfinite(weight) | (weight < 0))[0])
+        raise DataError(f"weight of document {row + 1} is {weight[row]}, expected a finite number of 0 or more")
     return weight
 
 

@@ -8,8 +8,9 @@ One rule for frames, Parquet, Arrow and CSV files:
    hold for the rest.
 3. Anything else goes by its name, where case, ``_``, ``-``, ``.`` and blanks do not count: ``qid`` or ``query_id`` is
    the query, ``docid``, ``document_id`` or ``docno`` the document id, ``weight``, ``query_weight`` or ``sample_weight``
-   the query's weight, ``label`` the label named "label" and ``label:NAME`` the label named NAME, the first of them
-   being the primary one. An index that pandas stored (``__index_level_0__``) is left out.
+   the query's weight, ``document_weight`` or ``doc_weight`` the document's, ``label`` the label named "label" and
+   ``label:NAME`` the label named NAME, the first of them being the primary one. An index that pandas stored
+   (``__index_level_0__``) is left out.
 4. All other columns are features, except those that look like a label (``grade``, ``relevance``, ``clicks``,
    ``purchases`` …) or like one more id or weight: these never become features by themselves. If labels were named
    explicitly, such columns are left out, with a warning that names them; if they were not, a column that looks like
@@ -34,6 +35,7 @@ LABEL_PREFIX = PRIMARY_LABEL + ":"
 QID_NAMES = ("qid", "queryid")
 DOCID_NAMES = ("docid", "documentid", "docno")
 WEIGHT_NAMES = ("weight", "queryweight", "sampleweight")
+DOCUMENT_WEIGHT_NAMES = ("documentweight", "docweight")
 _ID_NAMES = {"qid": QID_NAMES, "docid": DOCID_NAMES, "weight": WEIGHT_NAMES}
 LABEL_LIKE = frozenset({
     "label", "labels", "grade", "grades", "rel", "relevance", "relevancy", "rating", "ratings", "judgment", "judgments",
@@ -41,7 +43,7 @@ LABEL_LIKE = frozenset({
     "purchased", "bought", "conversion", "conversions", "converted",
 })  # fmt: skip
 
-_ROLE_LIKE = LABEL_LIKE.union(QID_NAMES, DOCID_NAMES, WEIGHT_NAMES)
+_ROLE_LIKE = LABEL_LIKE.union(QID_NAMES, DOCID_NAMES, WEIGHT_NAMES, DOCUMENT_WEIGHT_NAMES)
 _STORED_INDEX = re.compile(r"__index_level_\d+__")
 _LONGEST_LIST = 12
 
@@ -82,12 +84,13 @@ class Roles:
     labels: Mapping[str, str]
     """Label name → column."""
     features: tuple[str, ...]
+    document_weight: str | None = None
     left_out: tuple[str, ...] = ()
     """Columns that look like a label, an id or a weight, and were left out for that reason alone."""
 
     def named(self) -> list[str]:
         """The columns that are not features, each once."""
-        columns = [self.qid, self.docid, self.weight, *self.labels.values()]
+        columns = [self.qid, self.docid, self.weight, self.document_weight, *self.labels.values()]
         return list(dict.fromkeys(column for column in columns if column is not None))
 
     def warn_of_left_out(self, path: Path | None = None) -> None:
@@ -147,7 +150,8 @@ def resolve_roles(
             path=path,
         )
     docid, weight = detect("docid", columns.docid, DOCID_NAMES), detect("weight", columns.weight, WEIGHT_NAMES)
-    taken = {qid, docid, weight}
+    document_weight = detect("document_weight", None, DOCUMENT_WEIGHT_NAMES)
+    taken = {qid, docid, weight, document_weight}
     labels = chosen_labels
     if "labels" in columns.given:
         labels = {}
@@ -160,7 +164,7 @@ def resolve_roles(
     rest = [name for name in free if name not in taken]
     if columns.features is not None:
         kept = [name for name in columns.keep if name not in columns.features]
-        return Roles(qid, docid, weight, labels, (*columns.features, *kept))
+        return Roles(qid, docid, weight, labels, (*columns.features, *kept), document_weight)
     doubtful = [
         name for name in rest if (known is None or name not in known.features) and _looks_like_role(name, known)
     ]
@@ -178,7 +182,8 @@ def resolve_roles(
     features = [name for name in names if name in plain]
     if "" in features:
         raise DataError("has a column without a name; if it is a row index, pass ignore=['']", path=path)
-    return Roles(qid, docid, weight, labels, tuple(features), tuple(name for name in doubtful if name not in quiet))
+    left_out = tuple(name for name in doubtful if name not in quiet)
+    return Roles(qid, docid, weight, labels, tuple(features), document_weight, left_out)
 
 
 def label_columns(labels: LabelChoice) -> dict[str, str] | None:
@@ -210,7 +215,7 @@ class _Recorded:
     def of(cls, record: Mapping[str, Any] | None) -> _Recorded | None:
         if record is None:
             return None
-        ids = {role: record.get(role) for role in ("qid", "docid", "weight")}
+        ids = {role: record.get(role) for role in ("qid", "docid", "weight", "document_weight")}
         return cls(ids, record["labels"], frozenset(record.get("features", ())))
 
     def has_role(self, name: str) -> bool:

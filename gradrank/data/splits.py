@@ -174,6 +174,9 @@ def concatenate(datas: Sequence[RankingData]) -> RankingData:
         qid=_join_strings([data.qid for data in datas]),
         docid=None if first.docid is None else _join_strings([data.docid for data in datas if data.docid is not None]),
         weight=None if first.weight is None else np.concatenate([d.weight for d in datas if d.weight is not None]),
+        document_weight=None
+        if first.document_weight is None
+        else np.concatenate([d.document_weight for d in datas if d.document_weight is not None]),
         feature_names=first.feature_names,
     )
 
@@ -196,6 +199,7 @@ def check_joinable(first: RankingData, data: RankingData, name: str, seen: set[s
     for what, given, expected in (
         ("document ids", data.docid, first.docid),
         ("weights", data.weight, first.weight),
+        ("document weights", data.document_weight, first.document_weight),
     ):
         if (given is None) != (expected is None):
             has, lacks = ("the first part", name) if given is None else (name, "the first part")

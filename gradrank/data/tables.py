@@ -114,6 +114,15 @@ def assemble(
             raise DataError(
                 f"column {roles.weight!r}: {error}; if it is a feature, say keep= (--keep-column)", path=path
             ) from None
+    if roles.document_weight is not None:
+        name = roles.document_weight
+        column = numbers("weight", name, named.column(name), "float64", 0, path)
+        try:
+            data = data.with_document_weight(data.from_input_order(column))
+        except DataError as error:
+            raise DataError(
+                f"column {name!r}: {error}; if it is a feature, say keep= (--keep-column)", path=path
+            ) from None
     roles.warn_of_left_out(path)
     return data
 
@@ -306,8 +315,8 @@ def _arrow_strings(array: Any) -> Strings:
 
 
 # ---------------------------------------------------------------------- data → table
-def _column_names(data: RankingData) -> tuple[str, str, str, dict[str, str]]:
-    """Names of the query, document, weight and label columns, apart from all feature names."""
+def _column_names(data: RankingData) -> tuple[str, str, str, str, dict[str, str]]:
+    """Names of the query, document, weight, document weight and label columns, apart from all feature names."""
     taken = set(data.feature_names)
 
     def free(name: str) -> str:
@@ -317,13 +326,13 @@ def _column_names(data: RankingData) -> tuple[str, str, str, dict[str, str]]:
         return name
 
     labels = {source: free(source if source == PRIMARY_LABEL else LABEL_PREFIX + source) for source in data.labels}
-    return free("qid"), free("docid"), free("weight"), labels
+    return free("qid"), free("docid"), free("weight"), free("document_weight"), labels
 
 
 def to_table(data: RankingData, start: int, end: int) -> Any:
     """Rows ``start`` to ``end`` as an Arrow table that carries the columns' roles."""
     pa = arrow()
-    qid, docid, weight, labels = _column_names(data)
+    qid, docid, weight, document_weight, labels = _column_names(data)
     query = np.searchsorted(data.indptr, np.arange(start, end), side="right") - 1
     ids = _string_array(data.qid[query[0] : query[-1] + 1])
     columns = {qid: ids.take(pa.array(query - query[0]))}
@@ -331,6 +340,8 @@ def to_table(data: RankingData, start: int, end: int) -> Any:
         columns[docid] = _string_array(data.docid[start:end])
     if data.weight is not None:
         columns[weight] = pa.array(data.weight[query])
+    if data.document_weight is not None:
+        columns[document_weight] = pa.array(data.document_weight[start:end])
     for source, name in labels.items():
         columns[name] = _nullable(data.labels[source][start:end])
     for name, column in zip(data.feature_names, np.ascontiguousarray(data.X[start:end].T), strict=True):
@@ -339,6 +350,7 @@ def to_table(data: RankingData, start: int, end: int) -> Any:
         "qid": qid,
         "docid": None if data.docid is None else docid,
         "weight": None if data.weight is None else weight,
+        "document_weight": None if data.document_weight is None else document_weight,
         "labels": labels,
         "features": list(data.feature_names),
     }

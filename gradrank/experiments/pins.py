@@ -33,6 +33,7 @@ TREES: dict[str, Any] = {
     "monotone_constraints": None,
     "categorical_feature": (),
     "quantized": True,
+    "positions": None,
     "lightgbm": None,
 }
 """LambdaMART as the papers have it: every tree sees all queries and features, splits by least squares."""

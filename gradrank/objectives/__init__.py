@@ -10,7 +10,7 @@ from gradrank.objectives.lambda_loss import LambdaGap, LambdaLoss, LambdaWide
 from gradrank.objectives.listwise import ListMLE, ListNet
 from gradrank.objectives.noisy import Noisy
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
-from gradrank.objectives.pointwise import Regression
+from gradrank.objectives.pointwise import Logistic, Regression
 from gradrank.objectives.ranknet import RankNetPairs
 from gradrank.objectives.registry import parse_objective, recommended, with_construction
 from gradrank.objectives.schedule import Scheduled
@@ -34,6 +34,7 @@ __all__ = [
     "LambdaWide",
     "ListMLE",
     "ListNet",
+    "Logistic",
     "NeuralNDCG",
     "Noisy",
     "Objective",

@@ -257,7 +257,10 @@ class BoundMoves(BoundConstructed):
                 gains[movers[part]] = np.maximum(after - now[query[part]], 0.0)
         bound = getattr(self.constructed.construction, "bound", math.inf)
         pushes = np.sign(rank - target) * np.minimum(gains, bound) + 0.0  # no −0
-        lambdas[self._layout.rows] += (pushes * np.repeat(self._scale(pushes), np.diff(indptr))).astype(np.float32)
+        scaled = pushes * np.repeat(self._scale(pushes), np.diff(indptr))
+        if len(self._layout.document_weight):
+            scaled *= self._layout.document_weight
+        lambdas[self._layout.rows] += scaled.astype(np.float32)
         return int(np.count_nonzero(pushes)) if count_pairs else -1
 
     def _moved(

@@ -31,7 +31,13 @@ def divided_by_deviation(gradients: Gradients, data: RankingData) -> Gradients:
     lambdas = gradients.lambdas.astype(np.float64)
     mean = np.add.reduceat(lambdas, starts) / sizes
     deviation = np.sqrt(np.add.reduceat((lambdas - np.repeat(mean, sizes)) ** 2, starts) / sizes)
-    weight = 1.0 if data.weight is None else data.weight
+    weight = np.ones(data.n_queries) if data.weight is None else data.weight
+    if data.document_weight is not None:
+        # The mean weight of what is pushed up: λ's hold the weights already, so that dividing gives what they were.
+        up = np.maximum(lambdas, 0.0)
+        known = data.document_weight > 0
+        bare = np.add.reduceat(np.where(known, up / np.where(known, data.document_weight, 1.0), 0.0), starts)
+        weight = weight * np.where(bare > 0, np.add.reduceat(up, starts) / np.where(bare > 0, bare, 1.0), 1.0)
     factor = np.repeat(np.where(deviation > 0.0, weight / np.where(deviation > 0.0, deviation, 1.0), 1.0), sizes)
     return Gradients(
         (lambdas * factor).astype(np.float32),

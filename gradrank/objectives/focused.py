@@ -12,7 +12,13 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure, KappaNDCG
 from gradrank.measures.kappa_ndcg import check_position_labels
-from gradrank.objectives.judged_lists import LONGEST_EXACT, check_label, check_whole, subset_tables
+from gradrank.objectives.judged_lists import (
+    LONGEST_EXACT,
+    check_label,
+    check_whole,
+    refuse_document_weights,
+    subset_tables,
+)
 from gradrank.objectives.kernels.listwise_kernel import focused_block
 from gradrank.objectives.listwise import Block, BoundLists
 from gradrank.objectives.objective import Gradients, Objective
@@ -91,6 +97,7 @@ class BoundFocused(BoundLists):
 
     def __init__(self, objective: Focused, data: RankingData, random_state: int, n_jobs: int | None) -> None:
         check_position_labels("Focused", data.label(objective.label))
+        refuse_document_weights("Focused", data)
         super().__init__(data, objective.label, random_state, n_jobs)
         lists = self._lists
         starts = lists.indptr[:-1]

@@ -81,6 +81,12 @@ def subset_tables(
     return np.concatenate(tables) if tables else np.empty(0), begins
 
 
+def refuse_document_weights(kind: str, data: RankingData) -> None:
+    """Refuse data with weights of documents, for losses that look at the order of a list as a whole."""
+    if data.document_weight is not None:
+        raise ObjectiveError(f"{kind} knows weights of queries, not of documents, and the data has such weights")
+
+
 def check_whole(kind: str, name: str, value: object, low: int, high: int | None = None) -> None:
     """Refuse what is not a whole number in the range."""
     if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):

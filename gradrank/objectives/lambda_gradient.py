@@ -30,6 +30,7 @@ from gradrank.ranking import longest_list, order_within_queries, random_numbers
 from gradrank.runtime.threads import for_query_blocks
 
 _NO_RANKS = np.empty(0, dtype=np.int32)
+_NO_WEIGHTS = np.empty(0, dtype=np.float32)
 NORMALISATIONS = {"none": NORM_NONE, "log": NORM_LOG, "deviation": NORM_DEVIATION}
 
 
@@ -38,7 +39,8 @@ class Lambda(Objective):
     """λ_ij = force(s_i − s_j)·|ΔM(i, j)| for every pair with i more relevant (Burges et al. 2006; Donmez et al. 2009).
 
     λ_i gains it and λ_j loses it; ρ sums |ΔM|·(second derivative of the cost) over the same pairs for both. ΔM is the
-    exact change of the measure when the two documents swap ranks.
+    exact change of the measure when the two documents swap ranks. Weights of documents multiply |ΔM| by that of the
+    better document, i.
 
     Parameters
     ----------
@@ -246,6 +248,9 @@ class BoundLambda(BoundObjective):
             shuffle=shuffle - indptr[:-1][query],
             active=active,
             query_weight=np.ones(n_queries) if data.weight is None else data.weight,
+            document_weight=_NO_WEIGHTS
+            if data.document_weight is None
+            else data.document_weight[rows[layout] if rows is not None else layout].astype(np.float32),
         )
         option = prepared.option if objective.option is None else objective.option
         self._gains = Gains(gain, prepared.weight, prepared.norm, prepared.depth, option)

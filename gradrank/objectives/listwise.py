@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure
-from gradrank.objectives.judged_lists import LONGEST_EXACT, Lists, check_label, check_whole, label_lists, subset_tables
+from gradrank.objectives.judged_lists import (
+    LONGEST_EXACT,
+    Lists,
+    check_label,
+    check_whole,
+    label_lists,
+    refuse_document_weights,
+    subset_tables,
+)
 from gradrank.objectives.kernels.listwise_kernel import exact_block, listmle_block, listnet_block
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 from gradrank.runtime.threads import for_query_blocks
@@ -62,7 +70,8 @@ class ListNet(Objective):
     chance under the labels' model that just S is left at some time: 2^n terms instead of n!, for lists of at most
     12 judged documents.
 
-    Documents without a label take no part; nor do queries with one label only.
+    Documents without a label take no part; nor do queries with one label only. Weights of documents multiply their
+    terms of the top-one sum.
 
     Parameters
     ----------
@@ -126,11 +135,18 @@ class BoundListNet(BoundLists):
         # Labels descend in each list: the first is the largest.
         powers = np.exp(lists.labels - np.repeat(lists.labels[lists.indptr[:-1]], lists.sizes))
         self._truth = powers / np.repeat(np.add.reduceat(powers, lists.indptr[:-1]), lists.sizes)
+        self._weight = lists.weight
+        if data.document_weight is not None:
+            # −Σ w_i P_y(i)·log P_s(i) is a cross-entropy again, times the mean weight.
+            truth = self._truth * data.document_weight[lists.rows]
+            mean = np.add.reduceat(truth, lists.indptr[:-1])
+            self._truth = truth / np.repeat(np.where(mean > 0, mean, 1.0), lists.sizes)
+            self._weight = lists.weight * mean
 
     def _block(self, scores: NDArray[np.float64], want_loss: bool) -> Block:
         lists = self._lists
         return lambda first, end, lambdas, rhos, losses: listnet_block(
-            first, end, lists.indptr, lists.rows, self._truth, lists.weight, scores, lambdas, rhos, losses
+            first, end, lists.indptr, lists.rows, self._truth, self._weight, scores, lambdas, rhos, losses
         )
 
 
@@ -138,6 +154,7 @@ class BoundExactListNet(BoundLists):
     """ListNet over all orders bound to data."""
 
     def __init__(self, data: RankingData, label: str | None, random_state: int, n_jobs: int | None) -> None:
+        refuse_document_weights("ListNet(exact=true)", data)
         super().__init__(data, label, random_state, n_jobs)
         lists = self._lists
         if len(lists.sizes) and lists.sizes.max() > LONGEST_EXACT:
@@ -223,6 +240,7 @@ class BoundListMLE(BoundLists):
     """ListMLE bound to data."""
 
     def __init__(self, objective: ListMLE, data: RankingData, random_state: int, n_jobs: int | None) -> None:
+        refuse_document_weights("ListMLE", data)
         super().__init__(data, objective.label, random_state, n_jobs)
         sizes = self._lists.sizes
         self._depth = sizes if objective.k is None else np.minimum(sizes, objective.k)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
+from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 
@@ -62,9 +63,8 @@ class BoundRegression(BoundObjective):
     def __init__(self, objective: Regression, data: RankingData) -> None:
         labels = data.label(objective.label)
         judged = ~np.isnan(labels)
-        weight = np.ones(data.n_docs) if data.weight is None else np.repeat(data.weight, data.sizes)
         self._label = np.where(judged, labels, 0.0)
-        self._weight = (weight * judged).astype(np.float32)
+        self._weight = (data.row_weights() * judged).astype(np.float32)
 
     def start(self, add: Callable[[NDArray[Any]], float] = np.sum) -> float:
         """The weighted mean label; see BoundObjective.start."""
@@ -78,3 +78,83 @@ class BoundRegression(BoundObjective):
     def loss(self, scores: NDArray[np.float64]) -> float | None:
         """See BoundObjective.loss."""
         return float((0.5 * self._weight * (self._label - scores) ** 2).sum())
+
+
+@dataclass(frozen=True, repr=False)
+class Logistic(Objective):
+    """Logistic regression on a rate: λ = label − σ(score), ρ = σ(score)·(1 − σ(score)).
+
+    The mean of the labels of like documents is what σ(score) comes to, so that rates from few sessions serve as well as
+    exact ones if documents weigh as many sessions as they have. Labels are rates of 0 or more; those of single
+    documents may exceed 1, as clicks per examined impression can by chance.
+
+    Parameters
+    ----------
+    label
+        Label source; None = the primary one.
+
+    >>> data = RankingData.from_arrays([[0.0]] * 2, [0, 1], qid=[1, 1])
+    >>> Logistic().bind(data).gradients(np.zeros(2)).lambdas.tolist()
+    [-0.5, 0.5]
+    """
+
+    label: str | None = None
+
+    @property
+    def measure(self) -> AnyMeasure | None:
+        """Logistic regression is built on no measure."""
+        return None
+
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """The label source."""
+        return (self.label,)
+
+    @property
+    def convex(self) -> bool:
+        """A sum of cross-entropies."""
+        return True
+
+    def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundLogistic:
+        """See Objective.bind."""
+        return BoundLogistic(self, data)
+
+    def __str__(self) -> str:
+        return "Logistic" if self.label is None else f"Logistic(label={self.label})"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class BoundLogistic(BoundObjective):
+    """Logistic regression for one data set; unjudged documents have neither λ nor ρ."""
+
+    def __init__(self, objective: Logistic, data: RankingData) -> None:
+        labels = data.label(objective.label).astype(np.float64)
+        judged = ~np.isnan(labels)
+        if (labels[judged] < 0).any():
+            raise ObjectiveError(f"{objective}: label is {np.nanmin(labels):g}, expected a rate of 0 or more")
+        self._label = np.where(judged, labels, 0.0)
+        self._weight = data.row_weights() * judged
+
+    def start(self, add: Callable[[NDArray[Any]], float] = np.sum) -> float:
+        """The score of the weighted mean label; see BoundObjective.start."""
+        total = float(add(self._weight))
+        mean = float(add(self._label * self._weight) / total) if total > 0 else 0.5
+        mean = min(max(mean, 1e-6), 1 - 1e-6)
+        return float(np.log(mean / (1 - mean)))
+
+    def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
+        """See BoundObjective.gradients."""
+        rate = _sigmoid(scores)
+        lambdas, rhos = self._weight * (self._label - rate), self._weight * rate * (1 - rate)
+        return Gradients(lambdas.astype(np.float32), rhos.astype(np.float32))
+
+    def loss(self, scores: NDArray[np.float64]) -> float | None:
+        """See BoundObjective.loss; log(1 + e^score) − label·score."""
+        return float((self._weight * (np.logaddexp(0.0, scores) - self._label * scores)).sum())
+
+
+def _sigmoid(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    power = np.exp(-np.abs(scores))
+    return np.where(scores >= 0, 1.0, power) / (1.0 + power)

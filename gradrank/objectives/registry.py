@@ -4,9 +4,10 @@
 and takes every option of :class:`Lambda` (``Lambda(NDCG, cost=sigmoid, mu=1, pairs=misranked)``) or the name of another
 construction (``Lambda(MAP, construction=spring-smooth)``). ``LambdaLoss(NDCG, scheme=loss2pp)``, ``LambdaWide(NDCG)``
 and ``LambdaGap(P@10)`` weigh pairs otherwise. ``RankNet``, ``ListNet``, ``ListMLE(k=10)``, ``Focused(k=10, beta=0.5)``,
-``XENDCG``, ``ApproxNDCG``, ``NeuralNDCG`` and ``Regression`` are losses of their own. ``Noisy(MRR, samples=4)``
-averages λ's over noise. ``Tiered(NDCG, CNDCG(label=clicks), weight=0.2)`` and ``Scheduled(NDCG, Lambda(NDCG,
-cost=sigmoid), schedule=linear, w0=0.1, eta=0.01)`` compose objectives; a bare measure means the same inside as alone.
+``XENDCG``, ``ApproxNDCG``, ``NeuralNDCG``, ``Regression`` and ``Logistic`` are losses of their own. ``Noisy(MRR,
+samples=4)`` averages λ's over noise. ``Tiered(NDCG, CNDCG(label=clicks), weight=0.2)`` and ``Scheduled(NDCG,
+Lambda(NDCG, cost=sigmoid), schedule=linear, w0=0.1, eta=0.01)`` compose objectives; a bare measure means the same
+inside as alone.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from gradrank.objectives.lambda_loss import DISCOUNTED, LambdaGap, LambdaLoss, L
 from gradrank.objectives.listwise import ListMLE, ListNet
 from gradrank.objectives.noisy import Noisy
 from gradrank.objectives.objective import Objective
-from gradrank.objectives.pointwise import Regression
+from gradrank.objectives.pointwise import Logistic, Regression
 from gradrank.objectives.ranknet import RankNetPairs
 from gradrank.objectives.schedule import Scheduled
 from gradrank.objectives.smooth_ndcg import ApproxNDCG, NeuralNDCG
@@ -45,6 +46,7 @@ PLAIN: dict[str, type[Objective]] = {
     "ApproxNDCG": ApproxNDCG,
     "NeuralNDCG": NeuralNDCG,
     "Regression": Regression,
+    "Logistic": Logistic,
 }
 """Objectives that are built on no measure, by name; their options are their fields."""
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure
-from gradrank.objectives.judged_lists import check_label
+from gradrank.objectives.judged_lists import check_label, refuse_document_weights
 from gradrank.objectives.kernels.listwise_kernel import listnet_block, listnet_terms_block
 from gradrank.objectives.listwise import Block, BoundLists
 from gradrank.objectives.objective import Gradients, Objective
@@ -88,6 +88,7 @@ class BoundXENDCG(BoundLists):
     """XE-NDCG bound to data."""
 
     def __init__(self, objective: XENDCG, data: RankingData, random_state: int, n_jobs: int | None) -> None:
+        refuse_document_weights(type(objective).__name__, data)
         super().__init__(data, objective.label, random_state, n_jobs)
         self.objective = objective
         self._random_state = random_state

@@ -16,8 +16,8 @@ from gradrank.evaluation.compare import Comparison, TestName, compare
 from gradrank.evaluation.evaluate import Evaluation, evaluate
 from gradrank.evaluation.sensitivity import warn_about_few_queries
 from gradrank.evaluation.tables import Column, Table
-from gradrank.learners.base.checkpoint import fingerprint
 from gradrank.learners.base.estimator import RankingEstimator
+from gradrank.learners.base.fingerprint import data_fingerprint, fingerprint
 from gradrank.measures import AnyMeasure, Graded, Measure, single_measures
 from gradrank.models.ranker import Ranker, plain
 from gradrank.models.registry import load_ranker
@@ -252,6 +252,6 @@ def _run_facts(learner: RankingEstimator, train: RankingData, valid: RankingData
     }
     if isinstance(facts.get("base"), Ranker):
         facts["base"] = fingerprint(np.asarray(facts["base"].grouped_scores(train)))
-    facts["data"] = [fingerprint(data.X, *data.labels.values()) for data in (train, valid)]
+    facts["data"] = [data_fingerprint(data) for data in (train, valid)]
     found: dict[str, Any] = plain(facts)
     return found

@@ -136,6 +136,24 @@ WRONG: dict[str, list[tuple[tuple[object, ...], str]]] = {
         (("nothing.jsonl", "-o", "new.txt"), "nothing.jsonl: "),
         (("broken.txt", "-o", "new.txt"), "broken.txt"),
     ],
+    "propensity": [
+        (("nothing.jsonl",), "nothing.jsonl: "),
+        (("broken.txt",), "broken.txt"),
+    ],
+    "unbiased": [
+        (("nothing.jsonl", "--train", "data.txt", "-o", "new.json"), "nothing.jsonl: "),
+        (("broken.txt", "--train", "data.txt", "-o", "new.json"), "broken.txt"),
+        (("nothing.jsonl", "--train", "data.txt", "-o", "new.json", "--propensities", "broken.txt"), "broken.txt: "),
+    ],
+    "counterfactual": [
+        (("nothing.jsonl", "--data", "data.txt", "--model", "nothing", "--propensities", "no.json"), "no.json: "),
+        (("nothing.jsonl", "--data", "data.txt", "--model", "m", "--propensities", "broken.txt"), "broken.txt: "),
+    ],
+    "interleave": [
+        (("nothing.jsonl",), "nothing.jsonl: "),
+        (("nothing.jsonl", "--models", "one"), "NAME,NAME"),
+        (("broken.txt",), "broken.txt"),
+    ],
     "make-data": [(("data.txt", "--queries", 3), "data.txt: ")],
     "experiment list": [],  # takes nothing that could be wrong
     "experiment show": [(("no-such-one",), "no-such-one")],

@@ -59,13 +59,14 @@ def example(form: FileFormat, n_queries: int = 12) -> RankingData:
         qid=np.repeat([f"é{number}" for number in range(n_queries)], sizes),
         docid=[f"dök-{number}" for number in rng.permutation(n)],
         weight=rng.uniform(0.1, 3.0, n_queries),
+        document_weight=rng.uniform(0.1, 3.0, n),
         feature_names=["bm25", "prix, d'été", 'a "quoted" one', "ß"],
     )
     lacks = LACKS[form.name]
     if "further labels" in lacks:
         data = replace(data, labels={"label": data.label()})
     if "weights" in lacks:
-        data = replace(data, weight=None)
+        data = replace(data, weight=None, document_weight=None)
     if "feature names" in lacks:
         data = replace(data, feature_names=("f1", "f2", "f3", "f4"))
     return data

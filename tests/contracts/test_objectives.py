@@ -32,7 +32,7 @@ NAMES = [
     *(f"Lambda({measure}, construction={name})" for name in CONSTRUCTIONS for measure in ("NDCG", "MAP", "MRR")),
 ]
 # Those whose λ's are not forces between documents: they need not add up to 0.
-ALONE = ("Regression", "discrete-bounded", "terms=3")
+ALONE = ("Regression", "Logistic", "discrete-bounded", "terms=3")
 # Losses that are not convex.
 SMOOTH = ("ApproxNDCG", "NeuralNDCG")
 CLICKS = "clicks"
@@ -129,7 +129,7 @@ def test_unjudged_documents_and_single_ones_are_left_alone(name: str) -> None:
         assert unjudged.any()
         assert not got.lambdas[unjudged].any()
         assert not got.rhos[unjudged].any()
-    if name != "Regression":
+    if name not in ("Regression", "Logistic"):
         single = np.repeat(data.sizes == 1, data.sizes)
         assert single.any()
         assert not got.lambdas[single].any()
@@ -142,10 +142,29 @@ def test_nothing_to_learn_gives_nothing(name: str) -> None:
             continue
         data = RankingData.from_arrays(np.zeros((3, 1)), {"label": labels, CLICKS: np.zeros(3)}, group=[3])
         got = parse_objective(name).bind(data).gradients(np.array([0.3, 0.2, 0.1]), count_pairs=True)
-        if name != "Regression":
+        if name not in ("Regression", "Logistic"):
             assert not got.lambdas.any()
             assert not got.rhos.any()
             assert got.effective_pairs <= 0
+
+
+def refuses_document_weights(name: str) -> bool:
+    return name.startswith(("ListMLE", "Focused", "ListNet(exact"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_documents_of_equal_weight_weigh_as_their_query(name: str) -> None:
+    data, scores = made_up(name)
+    weight = np.random.default_rng(1).uniform(0.5, 3.0, data.n_queries)
+    given = data.with_document_weight(np.repeat(weight, data.sizes))
+    if refuses_document_weights(name):
+        with pytest.raises(GradrankError, match="knows weights of queries, not of documents"):
+            parse_objective(name).bind(given)
+        return
+    expected = parse_objective(name).bind(data.with_weight(weight)).gradients(scores)
+    weighted = parse_objective(name).bind(given).gradients(scores)
+    np.testing.assert_allclose(weighted.lambdas, expected.lambdas, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(weighted.rhos, expected.rhos, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -28,7 +28,8 @@ pytest.importorskip("pandas")
 
 READING = {
     "train", "sweep", "score", "evaluate", "compare", "combine", "adapt", "auto", "report", "constructions", "check",
-    "optimality", "importance", "info", "convert", "split", "clicks", "profile", "experiment run", "label export",
+    "optimality", "importance", "info", "convert", "split", "clicks", "profile", "unbiased", "counterfactual",
+    "experiment run", "label export",
 }  # fmt: skip
 
 

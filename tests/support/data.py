@@ -72,6 +72,7 @@ def assert_same(data: RankingData, expected: RankingData, *, rows: bool = False)
     assert list(data.qid) == list(expected.qid)
     assert _listed(data.docid) == _listed(expected.docid)
     assert _listed(data.weight) == _listed(expected.weight)
+    assert _listed(data.document_weight) == _listed(expected.document_weight)
     assert data.feature_names == expected.feature_names
     if rows:
         assert _listed(data.rows) == _listed(expected.rows)

@@ -23,6 +23,15 @@ class Method(StrEnum):
     last = "last"
     ctr = "ctr"
     debiased = "debiased"
+    examined = "examined"
+
+
+class Likeness(StrEnum):
+    """What makes queries alike."""
+
+    clicks = "clicks"
+    tokens = "tokens"
+    edits = "edits"
 
 
 @reads_data
@@ -46,14 +55,32 @@ def clicks(
     ] = None,
     name: Annotated[str, typer.Option("--name", help="Name of the label source in joined data.")] = "clicks",
     method: Annotated[
-        Method, typer.Option("--method", help="Share of last clicks, of clicks, or of clicks freed of position bias.")
+        Method,
+        typer.Option(
+            "--method",
+            help="Share of last clicks, of clicks, of clicks freed of position bias, or clicks per "
+            "examined impression (needs --propensities).",
+        ),
     ] = Method.last,
     min_impressions: Annotated[
         int, typer.Option("--min-impressions", min=1, help="Documents shown less often get no label.")
     ] = 1,
     prior: Annotated[
-        tuple[float, float], typer.Option("--prior", help="Clicked and unclicked sessions added to each document.")
-    ] = (0.0, 0.0),
+        tuple[float, float] | None,
+        typer.Option(
+            "--prior",
+            help="Clicked and unclicked sessions added to each document; none if not given, or for "
+            "examined those that the log suggests.",
+        ),
+    ] = None,
+    propensities: options.PropensityFile = None,
+    similar: Annotated[
+        Likeness | None,
+        typer.Option("--similar", help="Add clicks of similar queries, alike by co-clicks, words or edits."),
+    ] = None,
+    similar_threshold: Annotated[
+        float, typer.Option("--similar-threshold", min=0.01, max=1, help="Least likeness of similar queries.")
+    ] = 0.5,
     log_format: Annotated[
         str | None, typer.Option("--log-format", metavar="FORMAT", help="jsonl, csv, tsv or pyclick.")
     ] = None,
@@ -67,17 +94,34 @@ def clicks(
         raise DataError("--join and --out are given together: the data to join to, and the file to write")
     if output is None and out is None:
         raise DataError("there is nothing to write: give -o FILE, or --join DATA with --out FILE")
-    from gradrank.data.clicks.labels import click_labels, write_click_labels
-    from gradrank.data.clicks.readers import read_click_log
+    from gradrank.data.clicks.labels import write_click_labels
+    from gradrank.data.clicks.propensity import read_propensities
+    from gradrank.data.clicks.streaming import stream_click_labels
 
+    if (method is Method.examined) != (propensities is not None):
+        raise DataError("--method examined and --propensities FILE go together")
+    known = None if propensities is None else read_propensities(propensities)
     with notes.working(f"reading {log}"):
-        sessions = read_click_log(log, log_format)
-    notes.say(f"{log}: {_count(sessions.n_sessions, 'session')}, {sessions.n_impressions:,} documents shown, "
-              f"{sessions.n_clicks:,} clicked")  # fmt: skip
-    if sessions.clicks_not_shown:
-        notes.say(f"{log}: {_count(sessions.clicks_not_shown, 'click')} on documents not shown are not counted")
-    with notes.working("estimating labels"):
-        labels = click_labels(sessions, method.value, min_impressions=min_impressions, prior=prior)
+        read = stream_click_labels(
+            log, method.value, format=log_format, min_impressions=min_impressions, prior=prior, propensities=known
+        )
+    labels = read.labels
+    notes.say(f"{log}: {_count(read.sessions, 'session')}, {read.impressions:,} documents shown, "
+              f"{read.clicks:,} clicked")  # fmt: skip
+    if read.clicks_not_shown:
+        notes.say(f"{log}: {_count(read.clicks_not_shown, 'click')} on documents not shown are not counted")
+    if similar is not None:
+        from gradrank.data.clicks.similar import with_similar_queries
+
+        with notes.working("looking for similar queries"):
+            found = with_similar_queries(
+                labels, similar.value, threshold=similar_threshold, min_impressions=min_impressions
+            )
+        labels = found.labels
+        notes.say(
+            f"{_count(found.pairs, 'pair')} of similar queries: {found.labels_won:,} labels won beside "
+            f"{found.labels_before:,}, {found.labels_changed:,} changed, in {found.queries_helped:,} queries"
+        )
     if labels.examination is not None and not labels.examination.converged:
         notes.say("the position-based model has not converged; its labels may still move")
     # The join first: data that does not fit is found before anything is written.

@@ -12,7 +12,7 @@ from gradrank.cli import options
 from gradrank.cli.common import Notes, check_writable, load_data
 from gradrank.cli.reading import Reading, reads_data
 from gradrank.cli.shared_files import shared_convert
-from gradrank.cli.streaming import form_of, is_large, is_streamed, source_of
+from gradrank.cli.streaming import form_of, is_large, is_streamed, source_of, weighs_documents
 from gradrank.cli.workers import Scheduler, Workers, check_workers
 from gradrank.errors import DataError
 
@@ -90,7 +90,8 @@ def convert(
         form = form_of(path, reading)
         to_binary = (format_to or format_of(target).name) == "binary"
         by_blocks = form.name != "binary" and is_streamed(path, reading)
-        if by_blocks and (to_binary or is_large(path, reading)):
+        # Weights of documents are not read by blocks.
+        if by_blocks and (to_binary or is_large(path, reading)) and not weighs_documents(path, reading):
             _convert_by_blocks(path, target, format_to, notes, reading, to_binary=to_binary, to_letor=to_letor)
             return
     data = load_data(path, notes, reading, label)
@@ -144,6 +145,8 @@ def _say_lost(data: RankingData, target: Path, notes: Notes) -> None:
     lost = [f"label {name!r}" for name in data.label_names[1:]]
     if data.weight is not None:
         lost.append("query weights")
+    if data.document_weight is not None:
+        lost.append("document weights")
     if lost:
         notes.say(f"{target}: LETOR text has no place for {', '.join(lost)}")
 

@@ -26,6 +26,10 @@ def make_data(
     clicks: Annotated[
         bool, typer.Option("--clicks", help="Write click labels too: *.clicks.txt, one number per line.")
     ] = False,
+    click_agreement: Annotated[
+        float | None,
+        typer.Option("--click-agreement", min=0, max=1, help="Share of the pairs that clicks and grades order alike."),
+    ] = None,
     second_graders: Annotated[
         float | None,
         typer.Option("--second-graders", min=0, help="Labels by other judges of this error too: *.second.txt."),
@@ -51,6 +55,7 @@ def make_data(
             grades=grades,
             noise=noise,
             clicks=clicks,
+            click_agreement=click_agreement,
             second_graders=second_graders,
             domain_shift=domain_shift,
             domain=domain,

@@ -1,6 +1,6 @@
 """Click labels: what the clicks of many users say about a document for a query.
 
-Three labels in [0, 1] from a :class:`~gradrank.data.clicks.readers.ClickLog`, per query and document:
+Four labels in [0, 1] from a :class:`~gradrank.data.clicks.readers.ClickLog`, per query and document:
 
 ``last``
     share of the sessions showing the document in which it was clicked *last*. Svore et al. (2011, §6)
@@ -13,31 +13,37 @@ Three labels in [0, 1] from a :class:`~gradrank.data.clicks.readers.ClickLog`, p
     document to attract, with probability α_qd of query and document alone, P(click) = γ_p α_qd. Both are
     estimated by expectation maximization. Only products matter to the likelihood, so γ is scaled to
     a maximum of 1. The two can be told apart only as far as documents are seen at several positions.
+``examined``
+    clicks per impression that users examined: Σ clicks / Σ propensities of the positions at which the
+    document was shown, for propensities that are known (``propensity.py``). Where positions were chosen by
+    chance this is the inverse-propensity estimate of attractiveness with the least variance: what was
+    clicked at a position that few examine counts for many, and no impression has a huge weight. Impressions at
+    positions of unknown propensity are left out; a ratio above 1 becomes 1.
 
 A prior (a, b) adds a clicked and b unclicked sessions to each document, which tames documents shown a
-few times: (clicks + a) / (sessions + a + b).
+few times: (clicks + a) / (sessions + a + b). For ``examined`` it is found from the log if it is not given: the Beta
+distribution with the mean and variance that attractiveness has among the documents of the log (empirical Bayes), so
+that a document that hardly anybody examined gets the mean and not 0.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.clicks.position_model import count_cells, fit_position_model
+from gradrank.data.clicks.propensity import Propensities
 from gradrank.data.clicks.readers import ClickLog, intern, read_rows
 from gradrank.data.formats.compressed import read_bytes
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
 from gradrank.runtime.files import replacing
-from gradrank.runtime.kernels import njit
 
-METHODS = ("last", "ctr", "debiased")
-
-_MAX_ITERATIONS = 2000
-_TOLERANCE = 1e-10  # rise of the log likelihood per impression over three steps
+METHODS = ("last", "ctr", "debiased", "examined")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +82,12 @@ class ClickLabels:
     """Sessions that clicked it last."""
     examination: Examination | None = None
     """The position-based model's curve; only for the method ``debiased``."""
+    examined: NDArray[np.float64] | None = None
+    """Impressions that were examined, in expectation; only for the method ``examined``."""
+    examined_clicks: NDArray[np.float64] | None = None
+    """Clicks at positions of known propensity; only for the method ``examined``."""
+    prior: tuple[float, float] = (0.0, 0.0)
+    """Clicked and unclicked sessions that were added to each document."""
 
     def __len__(self) -> int:
         return len(self.label)
@@ -89,12 +101,30 @@ class ClickLabels:
 
 
 def click_labels(
-    log: ClickLog, method: str = "last", *, min_impressions: int = 1, prior: tuple[float, float] = (0.0, 0.0)
+    log: ClickLog,
+    method: str = "last",
+    *,
+    min_impressions: int = 1,
+    prior: tuple[float, float] | None = None,
+    propensities: Propensities | None = None,
 ) -> ClickLabels:
     """Labels of all documents shown, by one of :data:`METHODS`.
 
-    Documents shown in fewer than ``min_impressions`` sessions get NaN. ``prior`` is (a, b) as above.
+    Parameters
+    ----------
+    log
+        The click log.
+    method
+        One of :data:`METHODS`.
+    min_impressions
+        Documents shown in fewer sessions get NaN.
+    prior
+        (a, b) as above; None = none, or for ``examined`` the one that the log suggests.
+    propensities
+        How likely each position is examined, for the method ``examined``.
 
+    Examples
+    --------
     >>> from gradrank.data.clicks.readers import click_log
     >>> log = click_log([("q", ["a", "b"], ["a", "b"]), ("q", ["a", "b"], ["a"])])
     >>> click_labels(log, "last").label.tolist()
@@ -102,144 +132,126 @@ def click_labels(
     >>> click_labels(log, "ctr").label.tolist()
     [1.0, 0.5]
     """
-    if method not in METHODS:
-        raise DataError(f"click label {method!r} does not exist, expected one of {', '.join(METHODS)}")
-    if len(prior) != 2 or not all(np.isfinite(value) and value >= 0 for value in prior):
-        raise DataError(f"prior is {prior}, expected two finite numbers of 0 or more")
+    check_method(method, prior, propensities)
     width = len(log.documents)
     keys = np.repeat(log.query.astype(np.int64), np.diff(log.indptr)) * width + log.document
     keys, pair = np.unique(keys, return_inverse=True)
     pair = pair.reshape(-1)
-    impressions = np.bincount(pair, minlength=len(keys))
     clicked = log.order > 0
-    clicks = np.bincount(pair[clicked], minlength=len(keys))
-    last_clicks = np.bincount(pair[log.last], minlength=len(keys))
-    examination = None
-    if method == "debiased":
-        label, examination = _position_based_model(pair, impressions, log.position, clicked, prior)
+    counted = [np.ones(len(pair)), clicked, log.last]
+    if propensities is not None:
+        chance = np.nan_to_num(propensities.at(log.position))
+        counted += [chance, clicked & (chance > 0), chance**2]
+    sums = np.empty((len(keys), len(counted)))
+    for column, values in enumerate(counted):
+        sums[:, column] = np.bincount(pair, weights=values, minlength=len(keys))
+    labels = labels_of_counts(
+        log.queries, log.documents, keys // width, keys % width, sums, "ctr" if method == "debiased" else method,
+        min_impressions=min_impressions, prior=prior,
+    )  # fmt: skip
+    if method != "debiased":
+        return labels
+    label, examination = _position_based_model(pair, len(keys), log.position, clicked, labels.prior)
+    label = np.where(labels.impressions < min_impressions, np.nan, label)
+    return replace(labels, label=label, examination=examination)
+
+
+def check_method(method: str, prior: tuple[float, float] | None, propensities: Propensities | None) -> None:
+    """Refuse what does not go together."""
+    if method not in METHODS:
+        raise DataError(f"click label {method!r} does not exist, expected one of {', '.join(METHODS)}")
+    if (method == "examined") != (propensities is not None):
+        raise DataError("propensities go with the method examined, and it with them")
+    if prior is not None and (len(prior) != 2 or not all(np.isfinite(value) and value >= 0 for value in prior)):
+        raise DataError(f"prior is {prior}, expected two finite numbers of 0 or more")
+
+
+def labels_of_counts(
+    queries: Strings,
+    documents: Strings,
+    query: NDArray[np.int64],
+    document: NDArray[np.int64],
+    sums: NDArray[np.float64],
+    method: str,
+    *,
+    min_impressions: int,
+    prior: tuple[float, float] | None,
+) -> ClickLabels:
+    """Labels ``last``, ``ctr`` and ``examined`` from what was counted for each query and document.
+
+    Parameters
+    ----------
+    queries, documents, query, document
+        As for :class:`ClickLabels`.
+    sums
+        A row for each: impressions, clicks, last clicks; for ``examined`` also the sums of propensities, of clicks at
+        positions of known propensity, and of squared propensities.
+    method, min_impressions, prior
+        As for :func:`click_labels`.
+
+    >>> names, sums = Strings.of(["q"]), np.array([[4.0, 2.0, 1.0]])
+    >>> zero = np.zeros(1, dtype=np.int64)
+    >>> labels_of_counts(names, names, zero, zero, sums, "last", min_impressions=1, prior=None).label.tolist()
+    [0.25]
+    """
+    impressions, clicks, last_clicks = (sums[:, column].astype(np.int64) for column in range(3))
+    examined = examined_clicks = None
+    if method == "examined":
+        examined, examined_clicks, squares = sums[:, 3], sums[:, 4], sums[:, 5]
+        prior = _suggested_prior(examined_clicks, examined, squares) if prior is None else prior
+        with np.errstate(invalid="ignore", divide="ignore"):
+            label = np.minimum((examined_clicks + prior[0]) / (examined + sum(prior)), 1.0)
+        label[examined == 0] = np.nan
     else:
-        counted = last_clicks if method == "last" else clicks
-        label = (counted + prior[0]) / (impressions + sum(prior))
+        prior = (0.0, 0.0) if prior is None else prior
+        label = ((last_clicks if method == "last" else clicks) + prior[0]) / (impressions + sum(prior))
     return ClickLabels(
-        queries=log.queries,
-        documents=log.documents,
-        query=(keys // width).astype(np.int32),
-        document=(keys % width).astype(np.int32),
+        queries=queries,
+        documents=documents,
+        query=query.astype(np.int32),
+        document=document.astype(np.int32),
         label=np.where(impressions < min_impressions, np.nan, label),
         impressions=impressions,
         clicks=clicks,
         last_clicks=last_clicks,
-        examination=examination,
+        examined=examined,
+        examined_clicks=examined_clicks,
+        prior=prior,
     )
+
+
+def _suggested_prior(
+    clicks: NDArray[np.float64], examined: NDArray[np.float64], squares: NDArray[np.float64]
+) -> tuple[float, float]:
+    """The Beta prior with mean and variance of the documents' attractiveness, by moments.
+
+    A document with attractiveness α has Σ p·α clicks in expectation, with variance Σ p·α − Σ p²·α²; what the squared
+    deviations from the mean have beyond that is the variance of α.
+    """
+    total = float(examined.sum())
+    mean = float(clicks.sum()) / total if total > 0 else 0.0
+    if not 0 < mean < 1:
+        return (0.0, 0.0)
+    within = examined * mean - squares * mean**2
+    variance = float(((clicks - examined * mean) ** 2 - within).sum() / (examined**2).sum())
+    # At least as wide as if each document were worth ten thousand sessions, at most uniform.
+    strength = min(max(mean * (1 - mean) / variance - 1, 0.1), 1e4) if variance > 0 else 1e4
+    return (strength * mean, strength * (1 - mean))
 
 
 def _position_based_model(
     pair: NDArray[np.int64],
-    pair_impressions: NDArray[np.int64],
+    n_pairs: int,
     position: NDArray[np.int32],
     clicked: NDArray[np.bool_],
     prior: tuple[float, float],
 ) -> tuple[NDArray[np.float64], Examination]:
-    """Attractiveness of the pairs and examination of the positions, by expectation maximization.
-
-    Impressions of a pair at a position are exchangeable, so the iterations run over their counts.
-    Starting from click-through rates keeps what was never clicked at 0, its maximum likelihood. The
-    prior makes the estimate the posterior mode under Beta(a + 1, b + 1), and the iterations then
-    raise that posterior. Plain EM crawls here, so every two steps are extrapolated (SQUAREM,
-    Varadhan & Roland 2008); an extrapolation that lowers the likelihood is taken back.
-    """
+    """Attractiveness of the pairs and examination of the positions, by expectation maximization."""
     positions, place = np.unique(position, return_inverse=True)
-    keys, cell = np.unique(pair * len(positions) + place.reshape(-1), return_inverse=True)
-    cell = cell.reshape(-1)
-    shown = np.bincount(cell, minlength=len(keys)).astype(np.float64)
-    hits = np.bincount(cell[clicked], minlength=len(keys)).astype(np.float64)
-    cells = (keys // len(positions), keys % len(positions), hits, shown - hits)
-    n_pairs, n_places = len(pair_impressions), len(positions)
-    pair_shown = pair_impressions.astype(np.float64)
-    place_shown = np.bincount(cells[1], weights=shown, minlength=n_places)
-
-    def step(theta: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        better = np.zeros_like(theta)
-        likelihood = _em_step(*cells, theta, pair_shown, place_shown, *prior, better)
-        return better, float(likelihood) / len(pair)
-
-    attraction = (np.bincount(cells[0], weights=hits, minlength=n_pairs) + prior[0]) / (pair_shown + sum(prior))
-    examined = np.bincount(cells[1], weights=hits, minlength=n_places) / place_shown
-    theta = np.concatenate((attraction, examined / (examined.max(initial=0) or 1.0)))
-    one, likelihood = step(theta)
-    trace = [likelihood]
-    converged = False
-    while not converged and len(trace) < _MAX_ITERATIONS:
-        two, likelihood = step(one)
-        trace.append(likelihood)
-        far = _extrapolated(theta, one, two)
-        after, likelihood = step(far)
-        if likelihood < trace[-1]:
-            far = two
-            after, likelihood = step(two)
-        theta, one = far, after
-        converged = likelihood - trace[-2] <= _TOLERANCE
-        trace.append(likelihood)
-    attraction, examined = one[:n_pairs], one[n_pairs:]
-    scale = examined.max(initial=0) or 1.0
-    examination = Examination(positions.astype(np.int64), examined / scale, np.array(trace), converged)
-    return attraction * scale, examination
-
-
-def _extrapolated(
-    theta: NDArray[np.float64], one: NDArray[np.float64], two: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Where two steps seem to lead, or the second step for the probabilities that would leave (0, 1)."""
-    change = one - theta
-    curve = two - one - change
-    bend = float(np.sqrt(curve @ curve))
-    if bend == 0:
-        return two
-    length = max(1.0, float(np.sqrt(change @ change)) / bend)
-    far = theta + 2 * length * change + length**2 * curve
-    return np.where((far > 0) & (far < 1), far, two)
-
-
-@njit(cache=True, nogil=True)
-def _em_step(
-    pair: NDArray[np.int64],
-    place: NDArray[np.int64],
-    hits: NDArray[np.float64],
-    misses: NDArray[np.float64],
-    theta: NDArray[np.float64],
-    pair_shown: NDArray[np.float64],
-    place_shown: NDArray[np.float64],
-    a: float,
-    b: float,
-    better: NDArray[np.float64],
-) -> float:
-    """One expectation-maximization step from ``theta`` to ``better``; the log posterior at ``theta``."""
-    n_pairs = len(pair_shown)
-    likelihood = 0.0
-    for cell in range(len(pair)):
-        alpha = theta[pair[cell]]
-        gamma = theta[n_pairs + place[cell]]
-        click = alpha * gamma
-        attracted = hits[cell]
-        looked = hits[cell]
-        if hits[cell] > 0:
-            likelihood += hits[cell] * np.log(max(click, 1e-300))
-        if misses[cell] > 0:
-            silent = max(1 - click, 1e-300)
-            likelihood += misses[cell] * np.log(silent)
-            attracted += misses[cell] * alpha * (1 - gamma) / silent
-            looked += misses[cell] * gamma * (1 - alpha) / silent
-        better[pair[cell]] += attracted
-        better[n_pairs + place[cell]] += looked
-    for i in range(n_pairs):
-        if a > 0:
-            likelihood += a * np.log(max(theta[i], 1e-300))
-        if b > 0:
-            likelihood += b * np.log(max(1 - theta[i], 1e-300))
-        better[i] = (better[i] + a) / (pair_shown[i] + a + b)
-    for i in range(len(place_shown)):
-        better[n_pairs + i] /= place_shown[i]
-    return likelihood
+    fitted = fit_position_model(count_cells(pair, place.reshape(-1), clicked, n_pairs, len(positions)), prior)
+    scale = fitted.examined.max(initial=0) or 1.0
+    examination = Examination(positions.astype(np.int64), fitted.examined / scale, fitted.trace, fitted.converged)
+    return fitted.attraction * scale, examination
 
 
 # ---------------------------------------------------------------------- joining
@@ -286,8 +298,8 @@ def join_clicks(data: RankingData, labels: ClickLabels, name: str = "clicks") ->
     """
     if data.docid is None:
         raise DataError("this data has no document ids, so clicks cannot be joined to it")
-    query = _places_among(labels.queries, data.qid)[data.query_of_row()]
-    document = _places_among(labels.documents, data.docid)
+    query = places_among(labels.queries, data.qid)[data.query_of_row()]
+    document = places_among(labels.documents, data.docid)
     known = (query >= 0) & (document >= 0)
     width = max(1, len(labels.documents))
     wanted = query * width + document
@@ -314,7 +326,7 @@ def join_clicks(data: RankingData, labels: ClickLabels, name: str = "clicks") ->
     return data.with_label(name, column), counts
 
 
-def _places_among(known: Strings, wanted: Strings) -> NDArray[np.int64]:
+def places_among(known: Strings, wanted: Strings) -> NDArray[np.int64]:
     """For each wanted string its place among the known, which are distinct; −1 if it is not there."""
     buffer = np.concatenate((known.buffer, wanted.buffer))
     shift = len(known.buffer)

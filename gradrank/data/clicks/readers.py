@@ -4,12 +4,15 @@ Three formats are read, plain or compressed:
 
 ``jsonl``
     one session per line: ``{"qid": "7", "shown": ["a", "b"], "clicks": ["b"]}``, documents in the order
-    in which they were shown and clicks in the order in which they happened; other keys are ignored. Also the log that
-    ``gradrank serve`` writes, whose lists and clicks are lines of their own (:mod:`~gradrank.data.clicks.traffic`);
+    in which they were shown and clicks in the order in which they happened; optionally ``"ranker"``, the
+    name of the ranker that made the list, and ``"randomized": true``, if the list was shown in random
+    order; other keys are ignored. Also the log that ``gradrank serve`` writes, whose lists and clicks are
+    lines of their own (:mod:`~gradrank.data.clicks.traffic`);
 ``csv`` and ``tsv``
     one shown document per row, with a header naming at least the columns ``session``, ``qid``, ``docid``,
     ``position`` (from 1) and ``click`` (0, 1, or the number of the click within the session), optionally
-    ``click_time`` (a number or an ISO 8601 time). Rows may come in any order; a session that holds
+    ``click_time`` (a number or an ISO 8601 time), ``ranker`` and ``randomized`` (0 or 1), the last two
+    the same in all rows of a session. Rows may come in any order; a session that holds
     several queries is one session for each. Where neither numbers nor times tell the order of a
     session's clicks, users are taken to click from top to bottom;
 ``pyclick``
@@ -25,7 +28,7 @@ from __future__ import annotations
 import io
 import json
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -33,10 +36,13 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.clicks.interning import Interner
+from gradrank.data.clicks.json_lines import CutLines, cut_json_lines
 from gradrank.data.clicks.traffic import is_traffic, read_traffic
 from gradrank.data.formats.compressed import read_bytes
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
+from gradrank.runtime.files import replacing
 from gradrank.runtime.kernels import njit
 from gradrank.runtime.warn import warn
 
@@ -81,6 +87,12 @@ class ClickLog:
     """Sessions whose last click was such a click."""
     shown_again: int
     """Impressions left out because their session had shown the document already."""
+    rankers: Strings | None = None
+    """Names of the rankers that made the lists, if the log tells them."""
+    ranker: NDArray[np.int32] | None = None
+    """For each session its ranker, as a place in ``rankers``; −1 = not told."""
+    randomized: NDArray[np.bool_] | None = None
+    """For each session whether its list was shown in random order, if the log tells."""
 
     @property
     def n_sessions(self) -> int:
@@ -117,8 +129,17 @@ def click_log(sessions: list[tuple[str, list[str], list[str]]]) -> ClickLog:
 
 
 def read_click_log(path: str | Path, format: str | None = None) -> ClickLog:
-    """Read a click log; the format is one of :data:`FORMATS`, or found from name and content.
+    """Read a click log.
 
+    Parameters
+    ----------
+    path
+        The file, plain or compressed.
+    format
+        ``jsonl``, ``csv``, ``tsv`` or ``pyclick``; found from name and content if not given.
+
+    Examples
+    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "log.txt"
     >>> _ = path.write_text("7\\ta,b : b; 7\\tb,a :;")
@@ -129,7 +150,7 @@ def read_click_log(path: str | Path, format: str | None = None) -> ClickLog:
     if bytes(buffer[:3]) == b"\xef\xbb\xbf":
         buffer = buffer[3:]
     if format is None:
-        format = _format_of(Path(path), bytes(buffer[:65536]))
+        format = log_format_of(Path(path), bytes(buffer[:65536]))
     if format not in FORMATS:
         raise DataError(f"format {format!r} does not exist, expected one of {', '.join(FORMATS)}", path=path)
     if format == "jsonl":
@@ -143,7 +164,7 @@ def read_click_log(path: str | Path, format: str | None = None) -> ClickLog:
     return log
 
 
-def _format_of(path: Path, head: bytes) -> str:
+def log_format_of(path: Path, head: bytes) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     for suffix, format in {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"}.items():
         if suffix in suffixes:
@@ -170,9 +191,16 @@ class _Builder:
         self.shown_ends = array("q", [0])
         self.clicks = array("i")
         self.click_ends = array("q", [0])
+        self.rankers: dict[str, int] = {}
+        self.ranker = array("i")
+        self.randomized = array("b")
 
-    def add(self, query: str, shown: list[str], clicks: list[str]) -> None:
+    def add(
+        self, query: str, shown: list[str], clicks: list[str], ranker: str | None = None, randomized: bool | None = None
+    ) -> None:
         documents = self.documents
+        self.ranker.append(-1 if ranker is None else self.rankers.setdefault(ranker, len(self.rankers)))
+        self.randomized.append(-1 if randomized is None else randomized)
         self.query.append(self.queries.setdefault(query, len(self.queries)))
         self.shown.extend([documents.setdefault(document, len(documents)) for document in shown])
         self.shown_ends.append(len(self.shown))
@@ -181,7 +209,8 @@ class _Builder:
 
     def log(self) -> ClickLog:
         shown_indptr = np.array(self.shown_ends, dtype=np.int64)
-        return _log_of_lists(
+        randomized = np.array(self.randomized, dtype=np.int8)
+        log = _log_of_lists(
             Strings.of(self.queries),
             Strings.of(self.documents),
             np.array(self.query, dtype=np.int32),
@@ -191,6 +220,9 @@ class _Builder:
             np.array(self.clicks, dtype=np.int32),
             np.array(self.click_ends, dtype=np.int64),
         )
+        if self.rankers:
+            log = replace(log, rankers=Strings.of(self.rankers), ranker=np.array(self.ranker, dtype=np.int32))
+        return replace(log, randomized=randomized > 0) if (randomized >= 0).any() else log
 
 
 def _places(indptr: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -210,7 +242,7 @@ def _log_of_lists(
     keep = np.ones(len(shown), dtype=bool)
     order = np.zeros(len(shown), dtype=np.int32)
     last = np.zeros(len(shown), dtype=bool)
-    not_shown, last_not_shown, again = _match_clicks(
+    not_shown, last_not_shown, again = match_clicks(
         shown, shown_indptr, clicks, click_indptr, np.full(len(documents), -1), keep, order, last
     )
     indptr = shown_indptr
@@ -233,7 +265,7 @@ def _log_of_lists(
 
 
 @njit(cache=True, nogil=True)
-def _match_clicks(
+def match_clicks(
     shown: NDArray[np.int32],
     shown_indptr: NDArray[np.int64],
     clicks: NDArray[np.int32],
@@ -268,6 +300,38 @@ def _match_clicks(
     return not_shown, last_not_shown, again
 
 
+def write_click_log(log: ClickLog, path: str | Path) -> None:
+    """Write a log as JSON lines, one session each.
+
+    Clicks on documents that were not shown are not known any more, and a document clicked twice is written once.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "log.jsonl"
+    >>> write_click_log(click_log([("q", ["a", "b"], ["b", "a"])]), path)
+    >>> path.read_text()
+    '{"qid": "q", "shown": ["a", "b"], "clicks": ["b", "a"]}\\n'
+    """
+    queries, documents = ([json.dumps(text) for text in column] for column in (log.queries, log.documents))
+    rankers = [] if log.rankers is None else [json.dumps(name) for name in log.rankers]
+    position, shown, order = log.position.tolist(), log.document.tolist(), log.order.tolist()
+    ends = log.indptr.tolist()
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        for session, query in enumerate(log.query.tolist()):
+            start, end = ends[session], ends[session + 1]
+            if position[end - 1] != end - start:
+                raise DataError(
+                    f"session {session + 1} has gaps in its positions, which JSON lines cannot hold", path=path
+                )
+            clicked = sorted((order[i], documents[shown[i]]) for i in range(start, end) if order[i])
+            line = f'{{"qid": {queries[query]}, "shown": [{", ".join(documents[d] for d in shown[start:end])}], '
+            line += f'"clicks": [{", ".join(name for _, name in clicked)}]'
+            if log.ranker is not None and log.ranker[session] >= 0:
+                line += f', "ranker": {rankers[log.ranker[session]]}'
+            if log.randomized is not None:
+                line += f', "randomized": {"true" if log.randomized[session] else "false"}'
+            file.write(line + "}\n")
+
+
 # ---------------------------------------------------------------------- strings to codes
 def intern(
     buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
@@ -279,55 +343,9 @@ def intern(
     >>> codes.tolist(), list(distinct)
     ([0, 1, 0], ['b', 'a'])
     """
-    table = np.full(1 << max(4, int(2 * len(starts)).bit_length()), -1, dtype=np.int32)
-    codes = np.empty(len(starts), dtype=np.int32)
-    first = np.empty(len(starts), dtype=np.int64)
-    count = _intern(np.ascontiguousarray(buffer), starts, ends, table, codes, first)
-    distinct_starts, distinct_ends = starts[first[:count]], ends[first[:count]]
-    lengths = distinct_ends - distinct_starts
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    source = np.arange(offsets[-1]) + np.repeat(distinct_starts - offsets[:-1], lengths)
-    return codes, Strings(buffer[source], offsets)
-
-
-@njit(cache=True, nogil=True)
-def _intern(
-    buffer: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    table: NDArray[np.int32],
-    codes: NDArray[np.int32],
-    first: NDArray[np.int64],
-) -> int:
-    """Open addressing; the hash is FNV-1a with its high bits folded in."""
-    mask = np.uint64(len(table) - 1)
-    count = 0
-    for row in range(len(starts)):
-        hashed = np.uint64(14695981039346656037)
-        for k in range(starts[row], ends[row]):
-            hashed = (hashed ^ np.uint64(buffer[k])) * np.uint64(1099511628211)
-        slot = (hashed ^ (hashed >> np.uint64(32))) & mask
-        length = ends[row] - starts[row]
-        while True:
-            code = table[slot]
-            if code < 0:
-                table[slot] = count
-                first[count] = row
-                codes[row] = count
-                count += 1
-                break
-            other = starts[first[code]]
-            same = ends[first[code]] - other == length
-            if same:
-                for k in range(length):
-                    if buffer[other + k] != buffer[starts[row] + k]:
-                        same = False
-                        break
-            if same:
-                codes[row] = code
-                break
-            slot = (slot + np.uint64(1)) & mask
-    return count
+    names = Interner()
+    codes = names.add(np.ascontiguousarray(buffer), starts, ends)
+    return codes, names.strings()
 
 
 def line_of(buffer: NDArray[np.uint8], offset: int) -> int:
@@ -342,6 +360,34 @@ def text_of(buffer: NDArray[np.uint8], start: int, end: int) -> str:
 
 # ---------------------------------------------------------------------- jsonl
 def _read_jsonl(buffer: NDArray[np.uint8], path: str | Path) -> ClickLog:
+    cut = cut_json_lines(buffer)
+    return _parse_jsonl(buffer, path) if cut is None else _log_of_lines(buffer, cut)
+
+
+def _log_of_lines(buffer: NDArray[np.uint8], cut: CutLines) -> ClickLog:
+    query, queries = intern(buffer, *cut.query)
+    n_shown = cut.shown.shape[1]
+    codes, documents = intern(buffer, *np.concatenate((cut.shown, cut.clicks), axis=1))
+    log = _log_of_lists(
+        queries,
+        documents,
+        query,
+        codes[:n_shown],
+        cut.shown_indptr,
+        _places(cut.shown_indptr),
+        codes[n_shown:],
+        cut.click_indptr,
+    )
+    named = cut.ranker[1] > cut.ranker[0]
+    if named.any():
+        ranker = np.full(len(named), -1, dtype=np.int32)
+        ranker[named], rankers = intern(buffer, *cut.ranker[:, named])
+        log = replace(log, rankers=rankers, ranker=ranker)
+    return replace(log, randomized=cut.randomized > 0) if (cut.randomized >= 0).any() else log
+
+
+def _parse_jsonl(buffer: NDArray[np.uint8], path: str | Path) -> ClickLog:
+    """Line by line with Python's reader of JSON."""
     builder = _Builder()
     for number, line in enumerate(io.BytesIO(buffer.tobytes()), 1):
         if line.isspace():
@@ -361,7 +407,11 @@ def _read_jsonl(buffer: NDArray[np.uint8], path: str | Path) -> ClickLog:
             lists.append([_identifier(value, key, path, number) for value in values])
         if not lists[0]:
             raise DataError("'shown' is empty, expected at least one document", path=path, line=number)
-        builder.add(query, lists[0], lists[1])
+        ranker, randomized = session.get("ranker"), session.get("randomized")
+        if randomized is not None and not isinstance(randomized, bool):
+            raise DataError(f"'randomized' is {randomized!r}, expected true or false", path=path, line=number)
+        ranker = None if ranker is None else _identifier(ranker, "ranker", path, number)
+        builder.add(query, lists[0], lists[1], ranker, randomized)
     return builder.log()
 
 
@@ -393,6 +443,16 @@ _PYCLICK_ERRORS = {
 
 
 def _read_pyclick(buffer: NDArray[np.uint8], path: str | Path) -> ClickLog:
+    return _log_of_lines(buffer, cut_pyclick(buffer, path))
+
+
+def cut_pyclick(buffer: NDArray[np.uint8], path: str | Path, lines_before: int = 0) -> CutLines:
+    """The ids of all sessions of PyClick's text, as places in the buffer.
+
+    >>> cut = cut_pyclick(np.frombuffer(b"7\\ta,b : b", dtype=np.uint8), "log.txt")
+    >>> cut.shown.T.tolist()
+    [[2, 3], [4, 5]]
+    """
     buffer = np.ascontiguousarray(buffer)
     sessions = int(np.count_nonzero((buffer == ord(";")) | (buffer == 10))) + 1
     ids = int(np.count_nonzero(buffer == ord(","))) + sessions
@@ -405,22 +465,17 @@ def _read_pyclick(buffer: NDArray[np.uint8], path: str | Path) -> ClickLog:
     if error:
         end = offset + 60
         found = text_of(buffer, offset, end).split("\n")[0].split(";")[0]
-        raise DataError(f"session {found!r} {_PYCLICK_ERRORS[error]}", path=path, line=line_of(buffer, offset))
-    shown_indptr = shown_indptr[: count + 1]
-    click_indptr = click_indptr[: count + 1]
-    query_codes, queries = intern(buffer, query[0, :count], query[1, :count])
-    n_shown = int(shown_indptr[-1])
-    tokens = np.concatenate((shown[:, :n_shown], clicks[:, : click_indptr[-1]]), axis=1)
-    document_codes, documents = intern(buffer, tokens[0], tokens[1])
-    return _log_of_lists(
-        queries,
-        documents,
-        query_codes,
-        document_codes[:n_shown],
+        line = lines_before + line_of(buffer, offset)
+        raise DataError(f"session {found!r} {_PYCLICK_ERRORS[error]}", path=path, line=line)
+    shown_indptr, click_indptr = shown_indptr[: count + 1], click_indptr[: count + 1]
+    return CutLines(
+        query[:, :count],
+        shown[:, : shown_indptr[-1]],
         shown_indptr,
-        _places(shown_indptr),
-        document_codes[n_shown:],
+        clicks[:, : click_indptr[-1]],
         click_indptr,
+        np.zeros((2, count), dtype=np.int64),
+        np.full(count, -1, dtype=np.int8),
     )
 
 
@@ -674,7 +729,7 @@ def _whole_numbers(
 
 
 def _read_rows(buffer: NDArray[np.uint8], path: str | Path, separator: str) -> ClickLog:
-    rows = read_rows(buffer, path, separator, _COLUMNS, ("click_time",))
+    rows = read_rows(buffer, path, separator, _COLUMNS, ("click_time", "ranker", "randomized"))
     session, _ = rows.codes("session")
     query, queries = rows.codes("qid")
     document, documents = rows.codes("docid")
@@ -696,7 +751,7 @@ def _read_rows(buffer: NDArray[np.uint8], path: str | Path, separator: str) -> C
     if "click_time" in rows.columns:
         when = np.array([_time(rows, row) for row in clicked.tolist()], dtype=np.float64)
     clicked = clicked[np.lexsort((position[clicked], when, group[clicked]))]
-    return _log_of_lists(
+    log = _log_of_lists(
         queries,
         documents,
         query[first[by_appearance]],
@@ -706,6 +761,26 @@ def _read_rows(buffer: NDArray[np.uint8], path: str | Path, separator: str) -> C
         document[clicked],
         np.concatenate(([0], np.cumsum(np.bincount(group[clicked], minlength=len(first))))),
     )
+    if "ranker" in rows.columns:
+        ranker, rankers = rows.codes("ranker")
+        log = replace(log, rankers=rankers, ranker=_of_session(rows, "ranker", ranker, group, first[by_appearance]))
+    if "randomized" in rows.columns:
+        flag = rows.numbers("randomized")
+        if len(flag) and flag.max() > 1:
+            rows.fail("randomized", int(flag.argmax()), "0 or 1")
+        randomized = _of_session(rows, "randomized", flag, group, first[by_appearance])
+        log = replace(log, randomized=randomized.astype(bool))
+    return log
+
+
+def _of_session(
+    rows: Rows, column: str, values: NDArray[Any], group: NDArray[np.int64], first: NDArray[np.int64]
+) -> NDArray[Any]:
+    """What a column says of each session, the same in all of its rows."""
+    wrong = np.flatnonzero(values != values[first][group])
+    if len(wrong):
+        rows.fail(column, int(wrong[0]), f"{rows.text(column, int(first[group[wrong[0]]]))!r} as before in its session")
+    return np.asarray(values[first])
 
 
 def _time(rows: Rows, row: int) -> float:

@@ -6,6 +6,7 @@
 ``indptr.bin``      query boundaries, int64
 ``label-N.bin``     label column ``N``, float32
 ``weight.bin``      query weights, float64, if any
+``document_weight.bin``  document weights, float64, if any
 ``qid.*.bin``       query ids: UTF-8 text (``text``) and the int64 offsets into it (``offsets``)
 ``docid.*.bin``     document ids likewise, if any
 ==================  ==========================================================================
@@ -118,6 +119,7 @@ def open_binary(path: str | Path) -> RankingData:
             qid=_open_strings(arrays, "qid"),
             docid=_open_strings(arrays, "docid") if "docid.text" in arrays else None,
             weight=np.asarray(arrays["weight"]) if "weight" in arrays else None,
+            document_weight=np.asarray(arrays["document_weight"]) if "document_weight" in arrays else None,
             feature_names=names,
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -169,6 +171,8 @@ def _create_files(block: RankingData, folder: Path) -> dict[str, ArrayFile]:
     files += [ArrayFile(folder, f"label-{index}", "<f4") for index in range(len(block.labels))]
     if block.weight is not None:
         files.append(ArrayFile(folder, "weight", "<f8"))
+    if block.document_weight is not None:
+        files.append(ArrayFile(folder, "document_weight", "<f8"))
     for name in ("qid", "docid") if block.docid is not None else ("qid",):
         files += [ArrayFile(folder, f"{name}.text", "|u1"), ArrayFile(folder, f"{name}.offsets", "<i8")]
     result = {file.name: file for file in files}
@@ -191,6 +195,8 @@ def _append_block(files: Mapping[str, ArrayFile], first: RankingData, block: Ran
         files[f"label-{index}"].append(block.labels[name])
     if block.weight is not None:
         files["weight"].append(block.weight)
+    if block.document_weight is not None:
+        files["document_weight"].append(block.document_weight)
     for name, strings in (("qid", block.qid), ("docid", block.docid)):
         if strings is not None:
             start = strings.offsets[0]
@@ -241,6 +247,8 @@ def _check_shapes(data: RankingData, path: Path) -> None:
     per_query = {len(data.qid), data.n_queries}
     if data.docid is not None:
         lengths.add(len(data.docid))
+    if data.document_weight is not None:
+        lengths.add(len(data.document_weight))
     if data.weight is not None:
         per_query.add(len(data.weight))
     whole = (

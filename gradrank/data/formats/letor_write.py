@@ -32,7 +32,7 @@ def write_letor(data: RankingData, path: str | Path, *, label: str | None = None
     Every number is written as short as it reads back exactly, whole numbers with all their digits. All features are
     written, or only those that are not 0 if more than half of them are 0 — then the first line still names the last
     feature, so that the number of features is kept. Missing features and unjudged labels are written as ``nan``;
-    document ids as ``#docid = ID``. The format has no place for query weights, feature names and further label columns.
+    document ids as ``#docid = ID``. The format has no place for weights, feature names and further label columns.
 
     Parameters
     ----------

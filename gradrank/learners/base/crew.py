@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.learners.base.fingerprint import fingerprint
+from gradrank.learners.base.fingerprint import data_fingerprint
 from gradrank.measures.base import mean_value
 
 
@@ -50,7 +50,7 @@ class Crew:
 
     def fingerprint(self, data: RankingData) -> str:
         """Tells data sets apart."""
-        return fingerprint(data.X, *data.labels.values())
+        return data_fingerprint(data)
 
     # ------------------------------------------------------------------ made of these
     def count(self, number: int) -> int:

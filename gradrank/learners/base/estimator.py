@@ -43,6 +43,8 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
     """What a step of the training is called: tree, epoch, round, cut."""
     steps_parameter: ClassVar[str | None] = None
     """The parameter that sets the number of steps."""
+    weighs_documents: ClassVar[bool] = False
+    """Whether training knows weights of documents."""
     validated: ClassVar[bool] = True
     """Whether the number of steps is chosen on validation data."""
     # Query ids and weights are passed on by scikit-learn's searches and pipelines without being asked for.
@@ -137,6 +139,14 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
             raise TrainingError(f"X has 0 feature(s) (shape=({train.n_docs}, 0)) while a minimum of 1 is required.")
         if train.weight is not None and not train.weight.any():
             raise TrainingError("all weights are zero: there is nothing to learn from")
+        if train.document_weight is not None:
+            if not self.weighs_documents:
+                raise TrainingError(
+                    f"{type(self).__name__} knows weights of queries, not of documents, and the training data has such "
+                    "weights"
+                )
+            if not train.document_weight.any():
+                raise TrainingError("all weights of documents are zero: there is nothing to learn from")
         sets = {name: aligned(data, train, name) for name, data in _validation_sets(valid, eval_set, eval_qid).items()}
         self._warn_before(train, sets)
         self.n_features_in_ = train.n_features

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from gradrank.data.ranking_data import RankingData
+
 
 def fingerprint(*arrays: Any) -> str:
     """Tells data sets apart: shapes and a sample of the values.
@@ -20,3 +22,14 @@ def fingerprint(*arrays: Any) -> str:
         step = max(1, len(array) // 1000)
         digest.update(np.ascontiguousarray(array[::step]).tobytes())
     return digest.hexdigest()[:16]
+
+
+def data_fingerprint(data: RankingData) -> str:
+    """Tells data sets apart by features, labels and weights.
+
+    >>> data = RankingData.from_arrays([[0.0]], [1], qid=[1])
+    >>> data_fingerprint(data) == data_fingerprint(data.with_document_weight([2.0]))
+    False
+    """
+    weights = [np.asarray(weight) for weight in (data.weight, data.document_weight) if weight is not None]
+    return fingerprint(data.X, *data.labels.values(), *weights)

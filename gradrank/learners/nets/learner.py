@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import MissingExtraError, TrainingError
-from gradrank.learners.base.checkpoint import fingerprint
 from gradrank.learners.base.common_parameters import ObjectiveParameters
 from gradrank.learners.base.estimator import RankingEstimator
+from gradrank.learners.base.fingerprint import data_fingerprint
 from gradrank.learners.base.loop import Callback
 from gradrank.learners.base.parameters import fitted
 from gradrank.learners.base.training_facts import training_facts
@@ -104,13 +104,14 @@ class NetLearner(NetParameters, RankingEstimator):
         if len(settings.rates) > 1:
             facts["epochs"] = settings.epochs
         facts["objective"], facts["measure"] = str(self._objective()), str(self._measure())
-        facts["data"] = [fingerprint(data.X, *data.labels.values()) for data in (train, *valid.values())]
+        facts["data"] = [data_fingerprint(data) for data in (train, *valid.values())]
         return facts
 
 
 class ObjectiveNet(ObjectiveParameters, NetLearner):
     """A net whose objective is a parameter."""
 
+    weighs_documents: ClassVar[bool] = True
     default_objective: ClassVar[str] = "NDCG@10"
     only: ClassVar[type[Objective]] = Objective  # type: ignore[type-abstract]
     """The kind of objectives that it takes."""

@@ -21,6 +21,7 @@ from gradrank.learners.trees.diagnostics import Recorder
 from gradrank.learners.trees.grower import TreeGrower, separate_sets
 from gradrank.learners.trees.leaf_values import StepRule, first_rule, leaf_values, optimal_values
 from gradrank.learners.trees.parameters import TreeParameters
+from gradrank.learners.trees.position_terms import PositionTerms
 from gradrank.measures import AnyMeasure
 from gradrank.models.ranker import Ranker
 from gradrank.models.registry import ranker_from_dict
@@ -178,6 +179,8 @@ class LambdaCourse(TreeCourse):
         Records diagnostics.
     crew
         The processes that train together.
+    terms
+        Additive terms of the positions at which the training documents were shown, learned beside the trees.
     """
 
     def __init__(
@@ -193,8 +196,10 @@ class LambdaCourse(TreeCourse):
         base: Ranker | None = None,
         recorder: Recorder | None = None,
         crew: Crew = ALONE,
+        terms: PositionTerms | None = None,
     ) -> None:
         super().__init__(train, watched, parameters, rules, crew)
+        self._terms = terms
         if not objective.has_curvature and "newton" in (rules.step, rules.split):
             raise TrainingError(f"{objective} has no usable second derivative: use split mse and step gradient")
         self._bound = bound
@@ -226,6 +231,9 @@ class LambdaCourse(TreeCourse):
         """See TreeCourse.go_on_from; the recorder sees the same as in one run."""
         for number, trees in enumerate(steps[: self.total]):
             self.observe(number)
+            if self._terms is not None:
+                # They are not in the trees: learned again, from the same gradients.
+                self._learn_terms(*self._gradients(number))
             self.add(trees)
 
     def _add(self, trees: Trees, leaves: Sequence[Leaves]) -> None:
@@ -240,8 +248,7 @@ class LambdaCourse(TreeCourse):
     def advance(self, step: int) -> bool:
         """See Course.advance."""
         self.observe(step)
-        gradients = self._bound.gradients(self._scores[TRAINING], step)
-        lambdas, rhos = self.sampled(gradients.lambdas, gradients.rhos, step)
+        lambdas, rhos = self._gradients(step)
         tree = self._grower.grow(lambdas, rhos, step)
         leaves = self.grown_leaves(self._grower, tree)
         leaf = leaves[TRAINING]
@@ -254,5 +261,16 @@ class LambdaCourse(TreeCourse):
         if self._combiner is not None:
             here = self._combiner.only(self.sampled_queries(step))
             values = optimal_values(self.rules.step, values, leaf, self._scores[TRAINING], here)
+        if self._terms is not None:
+            self._learn_terms(lambdas, rhos)
         self.add((replace(tree, leaf_value=self.parameters.learning_rate * values),), [leaves])
         return True
+
+    def _gradients(self, step: int) -> tuple[Floats, Floats]:
+        scores = self._scores[TRAINING]
+        gradients = self._bound.gradients(scores if self._terms is None else self._terms.added_to(scores), step)
+        return self.sampled(gradients.lambdas, gradients.rhos, step)
+
+    def _learn_terms(self, lambdas: Floats, rhos: Floats) -> None:
+        assert self._terms is not None
+        self._terms.learn(lambdas, rhos if self._rule == "newton" else None, self.parameters.learning_rate)

@@ -26,6 +26,7 @@ from gradrank.learners.trees.diagnostics import Diagnostics, Recorder
 from gradrank.learners.trees.grower import default_leaf_size
 from gradrank.learners.trees.leaf_values import StepRule
 from gradrank.learners.trees.parameters import TreeParameters
+from gradrank.learners.trees.position_terms import PositionTerms
 from gradrank.measures import NDCG, AnyMeasure, as_measure
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.ranker import Ranker
@@ -59,9 +60,12 @@ class LambdaMART(TreeParameters, RankingEstimator):
 
     unit: ClassVar[str] = "tree"
     steps_parameter: ClassVar[str | None] = "n_estimators"
+    weighs_documents: ClassVar[bool] = True
     default_objective: ClassVar[str] = "NDCG@10"
     trees_: tuple[Trees, ...] = fitted()
     """The trees of every step that was made, values shrunk; the model has the first ``record_.best`` of them."""
+    position_terms_: dict[int, float] = fitted()
+    """The term of each position, after all steps, if ``positions`` are given."""
     base_score_: float = fitted()
     """The score that training started from."""
     _crew = ALONE
@@ -189,9 +193,10 @@ class LambdaMART(TreeParameters, RankingEstimator):
         pairs = announced_pairs(bound, train, callbacks, crew)
         watched = watched_sets(train, valid, self.train_measure)
         recorder = self._recorder(objective, train, measure)
+        terms = None if self.positions is None else PositionTerms.of_label(train, self.positions)
         course = LambdaCourse(
             train, watched, objective, bound, self, self._rules(), measure=measure, base=base, recorder=recorder,
-            crew=crew,
+            crew=crew, terms=terms,
         )  # fmt: skip
         monitor = Monitor.of_sets(watched, valid, measure, n_jobs=self.n_jobs, crew=crew)
         self._run(course, monitor, train, valid, base, callbacks)
@@ -203,6 +208,9 @@ class LambdaMART(TreeParameters, RankingEstimator):
             self.record_.diagnostics = recorder.record()
         self.base_score_ = course.base_score
         facts = training_facts(self, train, str(objective), str(measure), self.record_, "lightgbm", count=crew.count)
+        if terms is not None:
+            self.position_terms_ = terms.by_position()
+            facts["position_terms"] = {str(position): term for position, term in self.position_terms_.items()}
         trees = [tree for (tree,) in self.trees_[: self.record_.best]]
         if base is None:
             return TreeEnsemble(trees, train.feature_names, base_score=self.base_score_, training=facts)

@@ -58,6 +58,8 @@ class McRank(LambdaMART):
             raise TrainingError("McRank cannot start from a base ranker")
         if self.diagnostics is not None:
             raise TrainingError("McRank has no λ-gradients to diagnose")
+        if self.positions is not None:
+            raise TrainingError("McRank has no scores to which terms of positions could be added")
 
     def _fit(self, train: RankingData, valid: Mapping[str, RankingData], callbacks: Sequence[Callback]) -> Ranker:
         objective, measure = self._objective(), self._measure()
@@ -94,8 +96,7 @@ class GradeCourse(TreeCourse):
     ) -> None:
         super().__init__(train, watched, parameters, rules, crew)
         self._grades = grades
-        weight = np.ones(train.n_docs) if train.weight is None else np.repeat(train.weight, train.sizes)
-        self._counted = (weight * ~np.isnan(labels)).astype(np.float32)
+        self._counted = (train.row_weights() * ~np.isnan(labels)).astype(np.float32)
         self._targets = (labels[:, None] == grades[None, :]).astype(np.float32)
         self._growers = self.growers(len(grades))
         self._sets = {TRAINING: train, **watched}

@@ -87,6 +87,11 @@ class TreeParameters(ObjectiveParameters, ChoosingParameters, SeedParameters, Ch
         help="Search splits on gradients rounded at random to 126 levels, which is faster; leaf values are exact "
         "anyway. Not used with colsample_bytree below 1 or monotone_constraints, where LightGBM cannot.",
     )
+    positions: str | None = parameter(
+        default=None, metavar="SOURCE",
+        help="Label source that holds the position at which each document was shown; a term for each position is "
+        "learned beside the trees and left out of the model, so that clicks teach less of positions.",
+    )  # fmt: skip
     base: Ranker | str | None = parameter(
         default=None, metavar="MODEL",
         help="Start from the scores of a ranker, of a model file, or of a feature, given by its name.",

@@ -55,6 +55,8 @@ def check_offered(learner: LambdaMART) -> None:
         raise TrainingError(
             f"step {rules.step} looks at all queries at once, which no single worker has: use newton or gradient"
         )
+    if learner.positions is not None:
+        raise TrainingError("positions are not offered on workers: their terms are learned from all queries at once")
     if learner.warm_start:
         raise TrainingError("warm_start is not offered on workers: use checkpoint, which goes on from a file")
     for name in checked_extra(learner.lightgbm or {}):

@@ -141,6 +141,7 @@ def construction_block(first, end, scores, layout, gains, options, state, lambda
     option = gains.option
     select = options.select
     weigh = options.weigh
+    document_weight = layout.document_weight
     longest = 2
     for q in range(first, end):
         longest = max(longest, indptr[q + 1] - indptr[q])
@@ -184,6 +185,7 @@ def construction_block(first, end, scores, layout, gains, options, state, lambda
                     _weigh(low, high, weigh, least, weights)
                     _find_best(low, high, i, weights, rank, best, partner)
         total = 0.0
+        bare = 0.0
         for i in range(n):
             low = ends[i]
             high = limits[i]
@@ -191,6 +193,7 @@ def construction_block(first, end, scores, layout, gains, options, state, lambda
                 continue
             swap_row(i, low, high, n, order, rank, own_gain, norm[q], option, state, weights)
             _weigh(low, high, weigh, least, weights)
+            own_factor = np.float64(document_weight[start + i]) if len(document_weight) else 1.0
             for j in range(low, high):
                 acts = True
                 if select == MISRANKED:
@@ -208,23 +211,30 @@ def construction_block(first, end, scores, layout, gains, options, state, lambda
                     pull, bend = pair_force(o, options.slope, options.shift)
                 else:
                     pull, bend = _own_force(options.force, o, rank[i] > rank[j], options.margin)
-                pull *= weights[j]
-                bend *= weights[j]
+                pull *= weights[j] * own_factor
+                bend *= weights[j] * own_factor
                 lambdas[i] += pull
                 lambdas[j] -= pull
                 rhos[i] += bend
                 rhos[j] += bend
                 total += pull
+                if own_factor > 0.0:
+                    bare += pull / own_factor
                 pairs[q] += pull != 0.0
         scale = layout.query_weight[q]
-        if options.normalize == NORM_LOG and total > 0.0:
-            scale *= np.log2(1.0 + 2.0 * total) / (2.0 * total)
+        if len(document_weight) == 0:
+            bare = total
+        # Normalization is by what the λ's would be without weights of documents, which it would cancel otherwise.
+        if options.normalize == NORM_LOG and bare > 0.0:
+            scale *= np.log2(1.0 + 2.0 * bare) / (2.0 * bare)
         elif options.normalize == NORM_DEVIATION:
             squares = 0.0
             for i in range(n):
                 squares += lambdas[i] * lambdas[i]
             if squares > 0.0:
                 scale /= np.sqrt(squares / n)
+                if bare > 0.0:
+                    scale *= total / bare
         for i in range(n):
             lambdas_out[rows[start + i]] += lambdas[i] * scale
             rhos_out[rows[start + i]] += rhos[i] * scale

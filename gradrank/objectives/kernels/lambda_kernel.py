@@ -117,6 +117,8 @@ def lambda_block(first, end, scores, layout, gains, options, out, scratch):  # t
     misranked = options.misranked
     truncation = options.truncation
     count = options.count_pairs
+    document_weight = layout.document_weight
+    weighted = len(document_weight) > 0
     ranks = out.ranks
     pairs = out.pairs
     score = scratch.score
@@ -184,7 +186,10 @@ def lambda_block(first, end, scores, layout, gains, options, out, scratch):  # t
         own_weight = weight[start : start + n] if len(weight) else weight
         query_norm = gains.norm[q]
         swap_prepare(n, order, rank, own_gain, own_weight, query_norm, gains.depth[q], option, state)
+        # Normalization is by what the λ's would be without weights of documents, which it would cancel otherwise.
         total = 0.0
+        bare = 0.0
+        own_factor = np.float32(1.0)  # of the row at hand
         for i in range(joined):
             low = run_end[start + i]
             high = limit[start + i]
@@ -204,16 +209,25 @@ def lambda_block(first, end, scores, layout, gains, options, out, scratch):  # t
                 own_standing = standing[i]
                 for j in range(np.uint64(low), np.uint64(high)):
                     deltas[j] /= _GAP_FLOOR + abs(own_standing - standing[j])
+            if weighted:
+                # By the weight of the better document, which this row belongs to.
+                own_factor = document_weight[start + i]
+                for j in range(np.uint64(low), np.uint64(high)):
+                    deltas[j] *= own_factor
             if count:
                 pairs[q] += _not_zero(low, high, deltas)
             pushed, bent = force_row(low, high, powers[i], force_scale, e_shift, deltas, powers, lambdas, rhos)
             lambdas[i] += pushed
             rhos[i] += bent
             total += float(pushed)
+            if weighted and own_factor > 0.0:
+                bare += float(pushed) / float(own_factor)
+        if not weighted:
+            bare = total
         scale = layout.query_weight[q] * slope
         if options.normalize == NORM_LOG:
             # The sum of all λ's absolute parts is twice the sum over pairs.
-            both = 2.0 * total * slope
+            both = 2.0 * bare * slope
             if both > 0.0:
                 scale *= np.log2(1.0 + both) / both
         elif options.normalize == NORM_DEVIATION:
@@ -224,6 +238,8 @@ def lambda_block(first, end, scores, layout, gains, options, out, scratch):  # t
             deviation = np.sqrt(squares / n) * slope
             if deviation > 0.0:
                 scale /= deviation
+                if weighted and bare > 0.0:
+                    scale *= total / bare
         for i in range(joined):
             row = rows[start + i]
             out.lambdas[row] += lambdas[i] * scale

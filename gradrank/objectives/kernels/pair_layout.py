@@ -32,6 +32,8 @@ class PairLayout(NamedTuple):
     """Queries in which there is something to order."""
     query_weight: NDArray[np.float64]
     """Factor of the λ's of each query."""
+    document_weight: NDArray[np.float32]
+    """Factor of the pairs in which each document is the better one; empty = no factors."""
 
 
 class Gains(NamedTuple):
