@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,13 +16,13 @@ from gradrank.cli.interruption import EXIT_INTERRUPTED, Interruption
 from gradrank.cli.reading import Reading, reads_data
 from gradrank.cli.training import check_output
 from gradrank.errors import DataError
-from gradrank.learners.base.progress import Progress
 
 if TYPE_CHECKING:
     from gradrank.data.ranking_data import RankingData
     from gradrank.evaluation import Comparison, Evaluation
     from gradrank.measures import AnyMeasure
     from gradrank.selection.auto import AutoResult
+    from gradrank.selection.crossfit import CrossFitted
     from gradrank.selection.members import Member
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?")
@@ -33,20 +32,39 @@ _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 @reads_data
 def auto(
     train_file: Annotated[Path, typer.Option("--train", metavar="FILE", help="Data to learn from.")],
-    valid_file: Annotated[Path, typer.Option("--valid", metavar="FILE", help="Data that chooses and combines.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")],
+    valid_file: Annotated[
+        Path | None,
+        typer.Option("--valid", metavar="FILE", help="More data to learn from, unless --valid-apart is given."),
+    ] = None,
+    apart: Annotated[
+        bool, typer.Option("--valid-apart", help="Do not learn from --valid: it only finds the weights.")
+    ] = False,
     measure: Annotated[str, typer.Option("--measure", "-m", metavar="MEASURE", help="What to be good at.")] = "NDCG@10",
     budget: Annotated[
-        str, typer.Option("--budget", metavar="TIME", help="Time for training: 300s, 20min, 2h.")
+        str,
+        typer.Option("--budget", metavar="TIME", help="Time for everything; all of it is used: 300s, 20min, 2h."),
     ] = "300s",
-    most: Annotated[int, typer.Option("--most", metavar="N", min=1, help="Most rankers to train.")] = 12,
+    most: Annotated[
+        int | None,
+        typer.Option(
+            "--most", metavar="N", min=1, help="Most rankers to cross-fit; with an ample budget such a run repeats."
+        ),
+    ] = None,
+    folds: Annotated[
+        int, typer.Option("--folds", metavar="N", min=2, help="How often to train each, leaving out other queries.")
+    ] = 4,
+    members: Annotated[
+        Path | None,
+        typer.Option("--members", metavar="FOLDER", help="Keeps trained rankers, so that a run goes on after its end."),
+    ] = None,
     test_file: Annotated[
         Path | None, typer.Option("--test", metavar="FILE", help="Data to evaluate everything on at the end.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="HTML report to write (on --test, else --valid).")
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="HTML report to write (on --test, else on left-out queries)."),
     ] = None,
-    level: Annotated[float, typer.Option("--level", help="Level of significance for what joins.")] = 0.05,
     label: options.LabelFiles = None,
     valid_label: Annotated[
         list[str] | None, typer.Option("--valid-label", metavar="NAME=FILE", help="The same for --valid.")
@@ -57,17 +75,23 @@ def auto(
     *,
     reading: Reading,
     random_state: Annotated[int, typer.Option("--random-state", "--seed", min=0, help="Seed of all randomness.")] = 0,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            "--processes", metavar="N", min=1, help="Rankers to train at the same time; by default one for each core."
+        ),
+    ] = None,
     n_jobs: options.Threads = None,
     show_as: Annotated[
         options.TableOrJson, typer.Option("--format", help="Form of the summary.")
     ] = options.TableOrJson.table,
     quiet: options.Quiet = False,
 ) -> None:
-    """Train several kinds of rankers within a budget of time and combine what helps."""
+    """Train many kinds of rankers within a budget of time and combine what pays."""
     notes = Notes(quiet)
     seconds = duration(budget, "--budget")
-    if not 0 < level < 1:
-        raise DataError(f"--level is {level}, expected a number between 0 and 1")
+    if apart and valid_file is None:
+        raise DataError("--valid-apart is given, but no --valid")
     given = {"train": train_file, "valid": valid_file, "test": test_file}
     files = {key: path for key, path in given.items() if path is not None}
     check_output(output, list(files.values()))
@@ -83,32 +107,34 @@ def auto(
     for key, path in files.items():
         sets[key] = with_features(sets[key], path, sets["train"].feature_names, str(train_file))
 
-    with Interruption("step") as interruption, ExitStack() as bars:
+    def announce(member: Member, fitted: CrossFitted | None, left: float) -> None:
+        if fitted is None:
+            notes.say(f"{member.name}: {_options(member)}")
+        else:
+            notes.say(f"{member.name}: done in {fitted.seconds:.1f} s of training; {max(left, 0.0):.0f} s are left")
 
-        def announce(member: Member, number: int) -> None:
-            bars.close()
-            notes.say(f"{number}: {member.name} ({_options(member)})")
-            told[0] = bars.enter_context(Progress(quiet, "step"))
-
-        told = [Progress(quiet, "step")]
+    with Interruption("step") as interruption:
         result = run_auto(
             sets["train"],
-            sets["valid"],
+            sets.get("valid"),
             wanted,
             budget=seconds,
             most=most,
+            folds=folds,
+            apart=apart,
             random_state=random_state,
+            processes=processes,
             n_jobs=n_jobs,
-            level=level,
-            callbacks=(lambda step: told[0](step), interruption),
+            folder=members,
             listener=announce,
+            asked=interruption.asked,
         )
     result.ranker.remember(command=shlex.join(["gradrank", *sys.argv[1:]]))
     result.ranker.save(output)
     if result.interrupted:
         notes.say(f"interrupted: {output} combines what was trained until then")
-    key = "test" if "test" in sets else "valid"
-    evaluation, comparison = _judged(result, sets[key], wanted, n_jobs)
+    judged_on = str(files["test"]) if "test" in sets else "queries that were left out in training"
+    evaluation, comparison = _judged(result, sets.get("test"), wanted, n_jobs)
     if report is not None:
         from gradrank.report import write_report
 
@@ -117,12 +143,12 @@ def auto(
             title=f"Portfolio for {wanted}",
             evaluation=evaluation,
             comparison=comparison,
-            data={files[key].name: sets[key]},
+            data={files["test"].name: sets["test"]} if "test" in sets else {"left out": result.judged_on},
             commands=[shlex.join(["gradrank", *sys.argv[1:]])],
-            notes=[] if key == "test" else ["Members were chosen on these queries: give --test for an honest value."],
+            notes=[] if "test" in sets else ["Weights were chosen on these queries: give --test for an honest value."],
         )
         notes.say(f"wrote {report}")
-    _summarize(result, output, str(files[key]), evaluation, comparison, show_as)
+    _summarize(result, output, judged_on, evaluation, comparison, show_as)
     if result.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
 
@@ -145,14 +171,25 @@ def _options(member: Member) -> str:
 
 
 def _judged(
-    result: AutoResult, data: RankingData, measure: AnyMeasure, n_jobs: int | None
+    result: AutoResult, test: RankingData | None, measure: AnyMeasure, n_jobs: int | None
 ) -> tuple[Evaluation, Comparison | None]:
-    """The best single ranker and the combination on one data set."""
+    """Plain training, the best member and the combination on test data, or by scores of left-out queries."""
+    import numpy as np
+
     from gradrank.evaluation import compare, evaluate
 
-    single = result.best_single
-    rankers = {result.rows[single].member.name: result.rankers[single], "combined": result.ranker}
-    scores = {name: ranker.predict(data, n_jobs=n_jobs) for name, ranker in rankers.items()}
+    numbers = dict.fromkeys([0, result.best_single])
+    if test is None:
+        data = result.judged_on
+        combined = np.sum([w * c for w, c in zip(result.blend.weights, result.columns, strict=True)], axis=0)
+        columns = {result.rows[number].member.name: result.columns[number] for number in numbers}
+        scores = {name: data.in_input_order(column) for name, column in {**columns, "combined": combined}.items()}
+    else:
+        data = test
+        rankers = {result.rows[number].member.name: result.rankers[number] for number in numbers}
+        scores = {
+            name: ranker.predict(test, n_jobs=n_jobs) for name, ranker in {**rankers, "combined": result.ranker}.items()
+        }
     evaluation = evaluate(data, scores, measure.parts, n_jobs=n_jobs)
     return evaluation, compare(evaluation)
 
@@ -172,6 +209,8 @@ def _summarize(
             to_json({
                 "model": str(output),
                 "values": result.values,
+                "rule": result.blend.rule,
+                "judged": result.blend.judged,
                 "members": [row.to_dict() for row in result.rows],
                 "seconds": round(result.seconds, 3),
                 "interrupted": result.interrupted,
@@ -182,12 +221,12 @@ def _summarize(
         )  # fmt: skip
         return
     name = next(iter(result.values))
-    columns = (Column("member"), Column(f"{name} on valid", "number"), Column("seconds", "number"),
-               Column("weight", "number"), Column("p", "p"), Column("verdict"))  # fmt: skip
+    columns = (Column("member"), Column(f"{name} out of fold", "number"), Column("seconds", "number"),
+               Column("weight", "number"), Column("verdict"))  # fmt: skip
     rows: list[tuple[Any, ...]] = [
-        (row.member.name, row.value, row.seconds, row.weight, row.p, row.verdict) for row in result.rows
+        (row.member.name, row.value, row.seconds, row.weight, row.verdict) for row in result.rows
     ]
-    rows.append(("combined", result.values[name], result.seconds, None, None, f"written to {output}"))
+    rows.append(("combined", result.values[name], result.seconds, None, f"by {result.blend.rule} weights, in {output}"))
     print_table(Table(columns, tuple(rows)), options.OutputFormat.table)
     if comparison is not None:
         table = comparison.table()
