@@ -25,7 +25,7 @@ from gradrank.models.ranker import Ranker
 from gradrank.models.trees.merge import merged
 from gradrank.models.weighted_sum import WeightedSum
 from gradrank.selection.blend import Blend, blend
-from gradrank.selection.crossfit import CrossFitted, Fitted, Task, crossfitted, tasks_of
+from gradrank.selection.crossfit import CrossFitted, Fitted, FloatArray, Task, crossfitted, tasks_of
 from gradrank.selection.members import PLAIN, Member, Portfolio
 from gradrank.selection.team import Asked, Team, processes_for
 
@@ -72,12 +72,21 @@ class AutoResult:
     values: dict[str, float]
     """Mean of the measure (of each part of a graded one) on queries that no member has seen."""
     blend: Blend
-    columns: tuple[Any, ...]
-    """Scores of the members for these queries."""
+    members: tuple[CrossFitted, ...]
+    """The members that were trained, in the order of the rows."""
+    pool: RankingData
+    """All queries that were learned from, which the folds are cut from."""
     judged_on: RankingData
-    """These queries."""
+    """The queries that weights were found on: those learned from, each left out in turn, or those that stay apart."""
+    folds: int
+    random_state: int
     seconds: float
     interrupted: bool
+
+    @property
+    def columns(self) -> tuple[FloatArray, ...]:
+        """Scores of the members for these queries, none of which they have seen."""
+        return tuple(fitted.scores for fitted in self.members)
 
     @property
     def best_single(self) -> int:
@@ -239,8 +248,11 @@ def auto(
         tuple(rankers),
         found.values,
         found,
-        tuple(fitted.scores for fitted in done),
+        tuple(done),
+        pool,
         judged_on,
+        folds,
+        random_state,
         seconds,
         interrupted,
     )
@@ -300,7 +312,7 @@ class _Trainer:
         """Train, then find the weights of what was trained."""
         shares: dict[str, float] | None = None
         number = 0
-        while self._round(self.portfolio.round(number, shares), number) and not self._over():
+        while self._round(self.portfolio.round(number, shares)) and not self._over():
             shares = self._shares()
             number += 1
         return self._blend(judge=True)
@@ -318,7 +330,7 @@ class _Trainer:
         return time.time() + expected <= self._end()
 
     # ------------------------------------------------------------------ a round
-    def _round(self, members: Sequence[Member], number: int) -> bool:
+    def _round(self, members: Sequence[Member]) -> bool:
         """Train the members of a round that there is time for; False if there was time for none."""
         waiting, tasks = deque(members), deque[tuple[Task, int]]()
         running: dict[Future[Fitted], tuple[Task, int]] = {}
@@ -331,7 +343,7 @@ class _Trainer:
                         if member is None:
                             break
                         any_started = True
-                        tasks.extend((task, k) for k, task in enumerate(self._begin(member, number)))
+                        tasks.extend((task, k) for k, task in enumerate(self._begin(member)))
                     task, place = tasks.popleft()
                     if task.member.name in self._models:
                         running[self.team.train(task, self._until(task, len(tasks) + 1))] = (task, place)
@@ -359,10 +371,11 @@ class _Trainer:
                 return member
         return None
 
-    def _begin(self, member: Member, number: int) -> list[Task]:
+    def _begin(self, member: Member) -> list[Task]:
         self.state.started += 1
         self._members.append(member)
-        self._tasks[member.name] = tasks_of(member, self.folds, self.portfolio.random_state + number)
+        # The same folds for all: what no model of a fold has seen, no combination of them has seen.
+        self._tasks[member.name] = tasks_of(member, self.folds, self.portfolio.random_state)
         self._models[member.name] = {}
         if self.listener is not None:
             self.listener(member, None, self.deadline - time.time())

@@ -2,9 +2,9 @@
 
 Greedy selection with replacement (Caruana, Niculescu-Mizil, Crew, Ksikes 2004): start from the best member, add the
 one with which the sum is best, again and again. Done on bootstrap samples of the queries, each stopped where the sum is
-best on the queries that the sample left out, and averaged: so 300 queries do not choose by chance. Exact weights and
-the best member alone are the alternatives. Which rule pays is judged on queries that had no part in finding the
-weights.
+best on the queries that the sample left out, and averaged: so 300 queries do not choose by chance. Equal weights, the
+mean of both, exact weights and the best member alone are the alternatives. Which rule pays is judged on queries that
+had no part in finding the weights.
 """
 
 from __future__ import annotations
@@ -196,7 +196,12 @@ def _rules(
     def greedy(queries: NDArray[np.bool_]) -> FloatArray:
         return bagged(sums, queries, random_state, _BAGS if queries.all() else _FEW_BAGS)
 
-    rules: dict[str, Rule] = {"single": single, "equal": equal, "greedy": greedy}
+    def half(queries: NDArray[np.bool_]) -> FloatArray:
+        """Greedy weights drawn towards equal ones, as few queries tell little about weights."""
+        mean: FloatArray = (greedy(queries) + equal(queries)) / 2.0
+        return mean
+
+    rules: dict[str, Rule] = {"single": single, "equal": equal, "greedy": greedy, "greedy + equal": half}
     pairs = float((data.sizes.astype(np.float64) ** 2).sum())
     if pairs * n_members <= _MOST_PAIRS and n_members <= _MOST_EXACT:
         combiner = Combiner(data, measure, n_jobs=n_jobs)
