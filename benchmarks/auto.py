@@ -28,6 +28,7 @@ from gradrank.learners import LambdaMART
 from gradrank.measures import Measure, parse_measure
 from gradrank.models.ranker import Ranker
 from gradrank.selection.auto import auto
+from gradrank.selection.distil import distil
 
 LEAVES, RATE, TREES = 15, 0.05, 300
 
@@ -72,6 +73,7 @@ def main() -> None:
     options.add_argument("--folds", default="1,2,3,4,5")
     options.add_argument("--budget", type=float, default=600.0, help="seconds for each fold")
     options.add_argument("--most", type=int, default=None, help="most members")
+    options.add_argument("--serve", type=float, default=None, help="distil to so many times the trees of plain")
     options.add_argument("--measure", default="NDCG@10")
     options.add_argument("--processes", type=int, default=2)
     options.add_argument("--members", type=Path, default=None, help="folder that keeps members of each fold")
@@ -97,12 +99,22 @@ def main() -> None:
             "plain": plain.predict(test),
             "auto": result.ranker.predict(test),
         }
+        served = ""
+        if given.serve is not None:
+            # The trees of the plain model beside it, not of the member, are what must not be exceeded so many times.
+            member = result.members[0].parts[0][1]
+            found = distil(
+                result, measure, given.serve * n_trees(plain) / n_trees(member),
+                budget=given.budget / 4, n_jobs=given.processes,
+            )  # fmt: skip
+            scores["distilled"] = found.ranker.predict(test)
+            served = f"; distilled to {n_trees(found.ranker)} trees: {found.chosen}"
         for name, column in scores.items():
             values.setdefault(name, []).append(measure.values(column, test))
         told = "  ".join(f"{name} {np.nanmean(parts[-1]):.4f}" for name, parts in values.items())
         print(
             f"fold {fold}: {told}  ({len(result.rows)} members in {seconds:.0f} s, {result.blend.rule} weights, "
-            f"{n_trees(plain)} and {n_trees(result.ranker)} trees)",
+            f"{n_trees(plain)} and {n_trees(result.ranker)} trees{served})",
             flush=True,
         )
     print(f"\n{measure}, {given.on} queries of folds {given.folds}; p against LightGBM, all queries")

@@ -215,7 +215,7 @@ def auto(
         callbacks=callbacks,
         asked=asked,
     )
-    portfolio = Portfolio(measure, random_state, nets=find_spec("torch") is not None)
+    portfolio = Portfolio(measure, random_state, nets=find_spec("torch") is not None, n_features=pool.n_features)
     trainer = _Trainer(team, portfolio, held, folds, most, deadline, budget, listener, n_jobs)
     with team:
         found = trainer.run()

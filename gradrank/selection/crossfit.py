@@ -82,7 +82,9 @@ class CrossFitted:
 
     member: Member
     scores: FloatArray
-    """Out-of-fold scores of all documents; divided by their spread within queries."""
+    """Scores of documents that weights are found on: out-of-fold, or of queries that stay apart; of spread 1."""
+    out_of_fold: FloatArray
+    """Scores of all documents that were learned from, by models that have not seen their query."""
     parts: tuple[tuple[float, Ranker], ...]
     """The models and their weights; their sum has about the spread of the scores."""
     seconds: float
@@ -212,14 +214,16 @@ def crossfitted(
             spread = spread_within_queries(found, left_out)
             scores[rows == task.fold] += found / (spread * task.member.models_per_fold)
             parts.append((weight / spread, model.ranker))
-    judged = pool
+    spread = spread_within_queries(scores, pool)
+    out_of_fold = judged = scores / spread
     if held is not None:
-        judged = held
-        scores = np.sum([w * ranker.grouped_scores(held, n_jobs=n_jobs) for w, ranker in parts], axis=0)
-    spread = spread_within_queries(scores, judged)
+        found = np.sum([w * ranker.grouped_scores(held, n_jobs=n_jobs) for w, ranker in parts], axis=0)
+        spread = spread_within_queries(found, held)
+        judged = found / spread
     return CrossFitted(
         tasks[0].member,
-        scores / spread,
+        judged,
+        out_of_fold,
         tuple((weight / spread, ranker) for weight, ranker in parts),
         sum(model.seconds for model in models),
     )

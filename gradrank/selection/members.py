@@ -12,13 +12,17 @@ from gradrank.objectives import Regression
 PLAIN = "plain"
 """The family of the one member that is trained as ``gradrank train`` trains without options."""
 
-# Trees that see only part of the features differ more from each other, and sums gain by differences.
-_FEATURES = 0.5
+# Trees that see only part of the features differ more from each other, and sums gain by differences; but of few
+# features each is needed.
+_SHARES = (0.5, 0.8, 0.3)
+_FEW_FEATURES = 25
 # Trees are grown until the measure on queries that are left out has not risen for so many, however many that takes.
 _TREES = 2000
 _PATIENCE = 75
 # Shapes of trees, one after the other: leaves and rate.
-_SHAPES = ((7, 0.05), (15, 0.05), (31, 0.05), (4, 0.1), (15, 0.03), (63, 0.05))
+_SHAPES = ((15, 0.05), (7, 0.05), (31, 0.05), (4, 0.1), (63, 0.05), (15, 0.1))
+# Where each family begins with the shapes, so that a round has several.
+_FIRST_SHAPE = {"deep-trees": 0, "map-trees": 1, "mart": 2, "trees": 2}
 _NETS = (("32", "standard"), ("64,32", "log"), ("10", "log"), ("128,64", "standard"))
 _PENALTIES = (1.0, 0.1, 10.0, 0.01)
 _EPOCHS_OF_PATIENCE = 20
@@ -60,6 +64,8 @@ class Portfolio:
         seed of the first variants; every round has its own
     nets
         whether nets are tried, which need PyTorch
+    n_features
+        number of features of the data
 
     Examples
     --------
@@ -70,6 +76,7 @@ class Portfolio:
     measure: AnyMeasure
     random_state: int = 0
     nets: bool = True
+    n_features: int = 100
 
     def round(self, number: int, shares: Mapping[str, float] | None = None) -> list[Member]:
         """The members of a round, the most promising first.
@@ -132,7 +139,8 @@ class Portfolio:
                     name, family, "lambdarank", {"objective": str(_deep(target)), **parameters}, _NETS_PER_FOLD
                 )
             return Member(name, family, "listnet", {**parameters, "objective": _listnet(target)}, _NETS_PER_FOLD)
-        leaves, rate = _SHAPES[number % len(_SHAPES)]
+        leaves, rate = _SHAPES[(_FIRST_SHAPE[family] + number) % len(_SHAPES)]
+        share = _SHARES[number % len(_SHARES)] if self.n_features >= _FEW_FEATURES else 1.0
         objectives = {
             "deep-trees": str(_deep(target)),
             "map-trees": str(MAP(label=target.label)),
@@ -144,7 +152,7 @@ class Portfolio:
             **chosen,
             "num_leaves": leaves,
             "learning_rate": rate,
-            "colsample_bytree": _FEATURES,
+            "colsample_bytree": share,
             "n_estimators": _TREES,
             "early_stopping_rounds": _PATIENCE,
             "random_state": seed,

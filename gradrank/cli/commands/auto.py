@@ -23,9 +23,13 @@ if TYPE_CHECKING:
     from gradrank.measures import AnyMeasure
     from gradrank.selection.auto import AutoResult
     from gradrank.selection.crossfit import CrossFitted
+    from gradrank.selection.distil import Distilled
     from gradrank.selection.members import Member
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?")
+_FACTOR = re.compile(r"(\d+(?:\.\d+)?)\s*[x×]?")
+# Of the budget, for the members; the rest is for cheaper rankers made from them.
+_FOR_MEMBERS = 0.75
 _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
@@ -57,6 +61,15 @@ def auto(
     members: Annotated[
         Path | None,
         typer.Option("--members", metavar="FOLDER", help="Keeps trained rankers, so that a run goes on after its end."),
+    ] = None,
+    serve_budget: Annotated[
+        str | None,
+        typer.Option(
+            "--serve-budget",
+            metavar="FACTOR",
+            help="Write the best ranker that has at most so many times the trees of one plain model, such as 1.5x: the "
+            "portfolio is distilled.",
+        ),
     ] = None,
     test_file: Annotated[
         Path | None, typer.Option("--test", metavar="FILE", help="Data to evaluate everything on at the end.")
@@ -90,6 +103,7 @@ def auto(
     """Train many kinds of rankers within a budget of time and combine what pays."""
     notes = Notes(quiet)
     seconds = duration(budget, "--budget")
+    factor = None if serve_budget is None else times(serve_budget, "--serve-budget")
     if apart and valid_file is None:
         raise DataError("--valid-apart is given, but no --valid")
     given = {"train": train_file, "valid": valid_file, "test": test_file}
@@ -118,7 +132,7 @@ def auto(
             sets["train"],
             sets.get("valid"),
             wanted,
-            budget=seconds,
+            budget=seconds if factor is None else _FOR_MEMBERS * seconds,
             most=most,
             folds=folds,
             apart=apart,
@@ -129,14 +143,23 @@ def auto(
             listener=announce,
             asked=interruption.asked,
         )
-    result.ranker.remember(command=shlex.join(["gradrank", *sys.argv[1:]]))
-    result.ranker.save(output)
+    distilled = None
+    if factor is not None:
+        from gradrank.selection.distil import distil
+
+        with notes.working("distilling"):
+            distilled = distil(result, wanted, factor, budget=(1.0 - _FOR_MEMBERS) * seconds, n_jobs=n_jobs)
+        notes.say(f"{distilled.chosen} is the best of at most {distilled.most_trees:,} trees")
+    ranker = result.ranker if distilled is None else distilled.ranker
+    ranker.remember(command=shlex.join(["gradrank", *sys.argv[1:]]))
+    ranker.save(output)
     if result.interrupted:
         notes.say(f"interrupted: {output} combines what was trained until then")
     judged_on = str(files["test"]) if "test" in sets else "queries that were left out in training"
-    evaluation, comparison = _judged(result, sets.get("test"), wanted, n_jobs)
+    evaluation, comparison = _judged(result, sets.get("test"), wanted, n_jobs, distilled)
     if report is not None:
         from gradrank.report import write_report
+        from gradrank.report.serving import serving_view
 
         write_report(
             report,
@@ -145,10 +168,13 @@ def auto(
             comparison=comparison,
             data={files["test"].name: sets["test"]} if "test" in sets else {"left out": result.judged_on},
             commands=[shlex.join(["gradrank", *sys.argv[1:]])],
+            serving=None
+            if distilled is None
+            else serving_view(distilled.curve, distilled.chosen, str(wanted.parts[0])),
             notes=[] if "test" in sets else ["Weights were chosen on these queries: give --test for an honest value."],
         )
         notes.say(f"wrote {report}")
-    _summarize(result, output, judged_on, evaluation, comparison, show_as)
+    _summarize(result, distilled, output, judged_on, evaluation, comparison, show_as)
     if result.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
 
@@ -165,13 +191,29 @@ def duration(text: str, flag: str) -> float:
     return float(found[1]) * _SECONDS[found[2]]
 
 
+def times(text: str, flag: str) -> float:
+    """The number of a factor like ``1.5x``.
+
+    >>> times("1.5x", "--serve-budget")
+    1.5
+    """
+    found = _FACTOR.fullmatch(text.strip())
+    if found is None or float(found[1]) == 0.0:
+        raise DataError(f"{flag} is {text!r}, expected a factor like 1.5x")
+    return float(found[1])
+
+
 def _options(member: Member) -> str:
     words = [f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in member.parameters.items()]
     return " ".join([f"--algorithm {member.algorithm}", *words])
 
 
 def _judged(
-    result: AutoResult, test: RankingData | None, measure: AnyMeasure, n_jobs: int | None
+    result: AutoResult,
+    test: RankingData | None,
+    measure: AnyMeasure,
+    n_jobs: int | None,
+    distilled: Distilled | None = None,
 ) -> tuple[Evaluation, Comparison | None]:
     """Plain training, the best member and the combination on test data, or by scores of left-out queries."""
     import numpy as np
@@ -187,15 +229,17 @@ def _judged(
     else:
         data = test
         rankers = {result.rows[number].member.name: result.rankers[number] for number in numbers}
-        scores = {
-            name: ranker.predict(test, n_jobs=n_jobs) for name, ranker in {**rankers, "combined": result.ranker}.items()
-        }
+        rankers["combined"] = result.ranker
+        if distilled is not None:
+            rankers["distilled"] = distilled.ranker
+        scores = {name: ranker.predict(test, n_jobs=n_jobs) for name, ranker in rankers.items()}
     evaluation = evaluate(data, scores, measure.parts, n_jobs=n_jobs)
     return evaluation, compare(evaluation)
 
 
 def _summarize(
     result: AutoResult,
+    distilled: Distilled | None,
     output: Path,
     judged_on: str,
     evaluation: Evaluation,
@@ -214,6 +258,7 @@ def _summarize(
                 "members": [row.to_dict() for row in result.rows],
                 "seconds": round(result.seconds, 3),
                 "interrupted": result.interrupted,
+                "distilled": None if distilled is None else distilled.to_dict(),
                 "judged_on": judged_on,
                 "evaluation": evaluation.to_dict(),
                 "comparison": None if comparison is None else comparison.to_dict(),
@@ -221,13 +266,23 @@ def _summarize(
         )  # fmt: skip
         return
     name = next(iter(result.values))
+    written = f", in {output}" if distilled is None else ""
     columns = (Column("member"), Column(f"{name} out of fold", "number"), Column("seconds", "number"),
                Column("weight", "number"), Column("verdict"))  # fmt: skip
     rows: list[tuple[Any, ...]] = [
         (row.member.name, row.value, row.seconds, row.weight, row.verdict) for row in result.rows
     ]
-    rows.append(("combined", result.values[name], result.seconds, None, f"by {result.blend.rule} weights, in {output}"))
+    rows.append(("combined", result.values[name], result.seconds, None, f"by {result.blend.rule} weights{written}"))
     print_table(Table(columns, tuple(rows)), options.OutputFormat.table)
+    if distilled is not None:
+        heads = (Column("to serve"), Column(f"{name} out of fold", "number"), Column("trees", "count"),
+                 Column("µs per document", "number"), Column(""))  # fmt: skip
+        lines = [
+            (point.name, point.value, point.trees, point.microseconds,
+             f"taken, in {output}" if point.name == distilled.chosen else "")
+            for point in distilled.curve
+        ]  # fmt: skip
+        print_table(Table(heads, tuple(lines)), options.OutputFormat.table)
     if comparison is not None:
         table = comparison.table()
         print_table(
