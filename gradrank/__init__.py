@@ -78,6 +78,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "gradrank.report.page": ("write_report",),
     "gradrank.selection.adapt": ("adapt", "compare_adaptation"),
     "gradrank.selection.auto": ("auto",),
+    "gradrank.selection.distil": ("distil",),
     "gradrank.selection.sweep": ("sweep",),
 }
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
@@ -165,6 +166,7 @@ if TYPE_CHECKING:
     from gradrank.selection.adapt import adapt as adapt
     from gradrank.selection.adapt import compare_adaptation as compare_adaptation
     from gradrank.selection.auto import auto as auto
+    from gradrank.selection.distil import distil as distil
     from gradrank.selection.sweep import sweep as sweep
 
 

@@ -20,7 +20,7 @@ from gradrank.data.splits import concatenate
 from gradrank.errors import DataError, DoubtfulDataWarning, TrainingError
 from gradrank.learners.base.estimator import aligned
 from gradrank.learners.base.loop import Callback
-from gradrank.measures import AnyMeasure
+from gradrank.measures import AnyMeasure, as_measure
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.merge import merged
 from gradrank.models.weighted_sum import WeightedSum
@@ -120,7 +120,7 @@ class _Run:
 def auto(
     train: RankingData,
     valid: RankingData | None = None,
-    measure: AnyMeasure | None = None,
+    measure: AnyMeasure | str = "NDCG@10",
     *,
     budget: float = DEFAULT_BUDGET,
     most: int | None = None,
@@ -151,7 +151,7 @@ def auto(
     valid
         more data to learn from, unless it is to stay apart
     measure
-        what the combination is to be good at; NDCG@10 unless given
+        what the combination is to be good at, or its name
     budget
         time for everything, in seconds
     most
@@ -184,9 +184,8 @@ def auto(
     Examples
     --------
     >>> from gradrank.data.artificial import make_splits
-    >>> from gradrank.measures import NDCG
     >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
-    >>> result = auto(data["train"], data["vali"], NDCG(10), most=2)
+    >>> result = auto(data["train"], data["vali"], "NDCG@10", most=2)
     >>> [row.member.name for row in result.rows]
     ['plain', 'deep-trees 1']
     >>> result.values["NDCG@10"] >= max(row.value for row in result.rows)
@@ -196,10 +195,7 @@ def auto(
         raise DataError(f"budget is {budget!r}, expected a positive number of seconds")
     if most is not None and most < 1:
         raise DataError(f"most is {most!r}, expected a whole number of 1 or more")
-    if measure is None:
-        from gradrank.measures import NDCG
-
-        measure = NDCG(10)
+    measure = as_measure(measure)
     began = time.perf_counter()
     deadline = time.time() + budget
     pool, held = _pool(train, valid, apart)

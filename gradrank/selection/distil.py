@@ -22,7 +22,7 @@ from gradrank.combine.ensemble import added_up
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, GradrankWarning
 from gradrank.learners.algorithms import algorithm
-from gradrank.measures import NDCG, AnyMeasure
+from gradrank.measures import NDCG, AnyMeasure, as_measure
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.merge import merged
 from gradrank.models.weighted_sum import WeightedSum
@@ -56,11 +56,11 @@ class Student:
 
 
 STUDENTS = (
-    Student("squares", 1.0, 31),
     Student("lambdas", 0.5, 15),
-    Student("squares", 1.0, 15),
+    Student("squares", 1.0, 31),
+    Student("lambdas", 0.5, 31),
     Student("squares", 2.0, 31),
-    Student("squares", 1.0, 63),
+    Student("squares", 1.0, 15),
 )
 """In the order in which they are tried; the first always is."""
 # So that the sum of all steps is the same for few trees and many.
@@ -113,7 +113,7 @@ class Distilled:
 
 def distil(
     result: AutoResult,
-    measure: AnyMeasure,
+    measure: AnyMeasure | str = "NDCG@10",
     factor: float = 1.5,
     *,
     budget: float = 60.0,
@@ -126,7 +126,7 @@ def distil(
     result
         A portfolio that was trained.
     measure
-        What it is good at.
+        What it is good at, or its name.
     factor
         How many times the trees of plain training there may be.
     budget
@@ -137,15 +137,15 @@ def distil(
     Examples
     --------
     >>> from gradrank.data.artificial import make_splits
-    >>> from gradrank.measures import NDCG
     >>> from gradrank.selection.auto import auto
     >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
-    >>> found = distil(auto(data["train"], data["vali"], NDCG(10), most=2), NDCG(10), 1.5)
+    >>> found = distil(auto(data["train"], data["vali"], "NDCG@10", most=2), "NDCG@10", 1.5, budget=1.0)
     >>> found.ranker.shape()["trees"] <= found.most_trees
     True
     """
     if not 0.0 < factor < np.inf:
         raise DataError(f"factor is {factor!r}, expected a positive number")
+    measure = as_measure(measure)
     began = time.perf_counter()
     single = _steps(result, 0)
     most = max(1, int(factor * single))

@@ -61,6 +61,22 @@ def test_json_of_left_out_queries_and_members_are_kept(folder: Path) -> None:
     np.testing.assert_array_equal(load_ranker(folder / "model.json").predict(np.eye(4)), before)
 
 
+def test_distils_to_a_serving_budget(folder: Path) -> None:
+    report = folder / "served.html"
+    code, output = run(
+        folder, "--most", 1, "--folds", 2, "--budget", "1s", "--serve-budget", "0.5x", "--report", report,
+        "--format", "json", "--quiet",
+    )  # fmt: skip
+    assert code == 0
+    found = json.loads(output)["distilled"]
+    model = load_ranker(folder / "model.json")
+    assert model.shape()["trees"] <= found["most_trees"]
+    assert model.training["distilled"]["chosen"] == found["chosen"]
+    page = report.read_text(encoding="utf-8")
+    assert "Quality against cost" in page
+    assert "sum of all" in page
+
+
 def test_without_validation_data(folder: Path) -> None:
     options = ["--train", folder / "train.txt", "-o", folder / "alone.json", "--most", 1, "--folds", 2, "--quiet"]
     assert RUN.invoke(app, ["auto", *map(str, options)]).exit_code == 0
@@ -72,6 +88,8 @@ def test_without_validation_data(folder: Path) -> None:
     [
         (("--budget", "soon"), "--budget is 'soon', expected a duration like 300s, 20min or 2h"),
         (("--budget", "0s"), "--budget is '0s'"),
+        (("--serve-budget", "cheap"), "--serve-budget is 'cheap', expected a factor like 1.5x"),
+        (("--valid-apart", "--most", 0), "--most"),
         (("--folds", 100_000), "folds is 100000, expected 2 to "),
         (("--measure", "NDGC"), "NDGC"),
         (("--test", "missing.txt"), "missing.txt"),
