@@ -17,7 +17,7 @@ import numpy as np
 from gradrank.data.doubts import training_doubts
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.splits import concatenate
-from gradrank.errors import DataError, DoubtfulDataWarning, TrainingError
+from gradrank.errors import DataError, DoubtfulDataWarning, GradrankError
 from gradrank.learners.base.estimator import aligned
 from gradrank.learners.base.loop import Callback
 from gradrank.measures import AnyMeasure, as_measure
@@ -397,7 +397,7 @@ class _Trainer:
                 continue
             try:
                 model = future.result()
-            except TrainingError as error:
+            except GradrankError as error:
                 if task.member.family == PLAIN:
                     raise
                 self._give_up(task.member, f"failed: {error}")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -83,6 +83,7 @@ class Served:
     microseconds: float
     """Time to score a document, on one thread."""
     make: Callable[[], Ranker] = field(repr=False)
+    """Gives the ranker; a member is trained for it, on all queries."""
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -161,7 +162,7 @@ def distil(
     if not allowed:
         allowed = points[:1]
     chosen = max(allowed, key=lambda point: point.value)
-    curve = _timed(sorted(points, key=lambda point: point.trees), result.pool)
+    curve = tuple(sorted(points, key=lambda point: point.trees))
     ranker = chosen.make()
     ranker.remember(
         **{
@@ -194,17 +195,16 @@ def _fit(member: Member, data: RankingData, changes: dict[str, Any], n_jobs: int
 def _refitted(result: AutoResult, number: int, n_jobs: int | None) -> Served:
     """A member of trees, trained once on all queries with the number of trees that cross-fitting found."""
     row, steps = result.rows[number], _steps(result, number)
-    made: list[Ranker] = []
 
     def make() -> Ranker:
-        if not made:
-            changes: dict[str, Any] = {"n_estimators": steps}
-            if "early_stopping_rounds" in row.member.parameters:
-                changes["early_stopping_rounds"] = None
-            made.append(_fit(row.member, result.pool, changes, n_jobs))
-        return made[0]
+        changes: dict[str, Any] = {"n_estimators": steps}
+        if "early_stopping_rounds" in row.member.parameters:
+            changes["early_stopping_rounds"] = None
+        return _fit(row.member, result.pool, changes, n_jobs)
 
-    return Served(row.member.name, row.value, steps, float("nan"), make)
+    # A model of a fold has as many trees, and takes as long.
+    cost = _microseconds(result.members[number].parts[0][1], result.pool)
+    return Served(row.member.name, row.value, steps, cost, make)
 
 
 def _ensembles(result: AutoResult, measure: AnyMeasure, n_jobs: int | None) -> list[Served]:
@@ -217,7 +217,7 @@ def _ensembles(result: AutoResult, measure: AnyMeasure, n_jobs: int | None) -> l
         taken = order[:count]
         found = blend(
             [result.members[k].scores for k in taken], result.judged_on, measure,
-            random_state=result.random_state, n_jobs=n_jobs,
+            random_state=result.random_state, judge=False, n_jobs=n_jobs,
         )  # fmt: skip
         parts = [
             (float(weight) * own, ranker)
@@ -226,13 +226,13 @@ def _ensembles(result: AutoResult, measure: AnyMeasure, n_jobs: int | None) -> l
             if weight > 0.0
         ]
         ranker = merged(WeightedSum(parts, feature_names=result.pool.feature_names))
-        points.append(_of(f"sum of {count}", next(iter(found.values.values())), ranker))
-    points.append(_of("sum of all", next(iter(result.values.values())), result.ranker))
+        points.append(_of(f"sum of {count}", next(iter(found.values.values())), ranker, result.pool))
+    points.append(_of("sum of all", next(iter(result.values.values())), result.ranker, result.pool))
     return points
 
 
-def _of(name: str, value: float, ranker: Ranker) -> Served:
-    return Served(name, value, int(ranker.shape().get("trees", 0)), float("nan"), lambda: ranker)
+def _of(name: str, value: float, ranker: Ranker, data: RankingData) -> Served:
+    return Served(name, value, int(ranker.shape().get("trees", 0)), _microseconds(ranker, data), lambda: ranker)
 
 
 class _Classroom:
@@ -270,7 +270,7 @@ class _Classroom:
                 scores[rows] = ranker.grouped_scores(pool.take_queries(left_out), n_jobs=self.n_jobs)
         self.lessons += 1
         value = self.measure.parts[0].bind(result.judged_on, n_jobs=self.n_jobs).mean(scores)
-        return _of(student.name, value, whole)
+        return _of(student.name, value, whole, pool)
 
     def _objective(self, student: Student) -> str:
         if student.kind == "squares":
@@ -321,17 +321,13 @@ def _standardized(values: FloatArray, data: RankingData, known: Any = None) -> F
     return np.asarray(centered / deviation if deviation > 0.0 else centered)
 
 
-def _timed(points: Sequence[Served], data: RankingData) -> tuple[Served, ...]:
-    """The points with the time that each takes for a document; refitted members are made for it."""
+def _microseconds(ranker: Ranker, data: RankingData) -> float:
+    """Time that a document takes on one thread, the shortest of some."""
     shown = data.X[:_TIMED_DOCS]
-    timed = []
-    for point in points:
-        ranker = point.make()
+    ranker.predict(shown, n_jobs=1)
+    took = []
+    for _ in range(_TIMED):
+        start = time.perf_counter()
         ranker.predict(shown, n_jobs=1)
-        took = []
-        for _ in range(_TIMED):
-            start = time.perf_counter()
-            ranker.predict(shown, n_jobs=1)
-            took.append(time.perf_counter() - start)
-        timed.append(Served(point.name, point.value, point.trees, 1e6 * min(took) / len(shown), point.make))
-    return tuple(timed)
+        took.append(time.perf_counter() - start)
+    return 1e6 * min(took) / len(shown)

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from gradrank.data.formats.binary import write_binary
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import DataError, TrainingError
+from gradrank.errors import DataError, GradrankError, TrainingError
 from gradrank.learners.base.loop import Callback
 from gradrank.runtime.threads import thread_count
 from gradrank.selection.crossfit import Ends, Fitted, Task, fit_fold
@@ -178,7 +178,7 @@ class Team:
         done: Future[Fitted] = Future()
         try:
             fitted = fit_fold(task, self.pool, ends=self._ends(until), n_jobs=self._n_jobs, callbacks=self._callbacks)
-        except TrainingError as error:
+        except GradrankError as error:
             done.set_exception(error)
             return done
         if fitted.cut_short and time.time() < until:
