@@ -33,6 +33,7 @@ DEFAULT_BUDGET = 300.0
 DEFAULT_FOLDS = 4
 # Of the budget, kept for finding the weights at the end, unless that is known to take longer.
 _FOR_WEIGHTS = 0.04
+_UNKNOWN = 0.5
 # How often the user's wish to stop is looked for while other processes train.
 _LOOK = 0.2
 
@@ -110,10 +111,14 @@ class _Run:
     seconds_of_weights: float = 0.0
 
     def expected(self, member: Member, n_folds: int) -> float:
-        """Seconds that all trainings of a member will take, by what its like (or else any other) took so far."""
+        """Seconds that all trainings of a member will take, by what its like took so far.
+
+        A family that was not tried yet is expected to take half of what others took: to try it costs only time that
+        would be left over.
+        """
         like = self.seconds.get(member.family)
         every = [seconds for family in self.seconds.values() for seconds in family]
-        each = max(like) if like else (sum(every) / len(every) if every else 0.0)
+        each = max(like) if like else (_UNKNOWN * sum(every) / len(every) if every else 0.0)
         return each * n_folds * member.models_per_fold
 
 
