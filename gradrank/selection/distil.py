@@ -189,7 +189,11 @@ def _fit(member: Member, data: RankingData, changes: dict[str, Any], n_jobs: int
     learner = algorithm(member.algorithm)(**{**member.parameters, **changes}, n_jobs=n_jobs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GradrankWarning)
-        return learner.fit(data).ranker_
+        learner.fit(data)
+    if learner.record_.interrupted:
+        # Half a student would be judged, and served, as if it were whole.
+        raise KeyboardInterrupt
+    return learner.ranker_
 
 
 def _refitted(result: AutoResult, number: int, n_jobs: int | None) -> Served:

@@ -77,6 +77,17 @@ def test_distils_to_a_serving_budget(folder: Path) -> None:
     assert "sum of all" in page
 
 
+def test_ctrl_c_while_distilling_writes_the_whole_portfolio(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_arguments: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gradrank.selection.distil.distil", stop)
+    code, output = run(folder, "--most", 1, "--folds", 2, "--budget", "1s", "--serve-budget", "0.5x")
+    assert code == 130
+    assert "interrupted while distilling: the whole portfolio is written" in output
+    assert "distilled" not in load_ranker(folder / "model.json").training
+
+
 def test_without_validation_data(folder: Path) -> None:
     options = ["--train", folder / "train.txt", "-o", folder / "alone.json", "--most", 1, "--folds", 2, "--quiet"]
     assert RUN.invoke(app, ["auto", *map(str, options)]).exit_code == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -147,9 +148,13 @@ def auto(
     if factor is not None:
         from gradrank.selection.distil import distil
 
-        with notes.working("distilling"):
-            distilled = distil(result, wanted, factor, budget=(1.0 - _FOR_MEMBERS) * seconds, n_jobs=n_jobs)
-        notes.say(f"{distilled.chosen} is the best of at most {distilled.most_trees:,} trees")
+        try:
+            with notes.working("distilling"):
+                distilled = distil(result, wanted, factor, budget=(1.0 - _FOR_MEMBERS) * seconds, n_jobs=n_jobs)
+            notes.say(f"{distilled.chosen} is the best of at most {distilled.most_trees:,} trees")
+        except KeyboardInterrupt:
+            result = replace(result, interrupted=True)
+            notes.say("interrupted while distilling: the whole portfolio is written, not within --serve-budget")
     ranker = result.ranker if distilled is None else distilled.ranker
     ranker.remember(command=shlex.join(["gradrank", *sys.argv[1:]]))
     ranker.save(output)
