@@ -89,6 +89,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "gradrank.selection.adapt": ("adapt", "compare_adaptation"),
     "gradrank.selection.auto": ("auto",),
     "gradrank.selection.constrained": ("improve",),
+    "gradrank.selection.distil": ("distil",),
     "gradrank.selection.sweep": ("sweep",),
     "gradrank.selection.unbiased": ("train_on_clicks",),
 }
@@ -192,6 +193,7 @@ if TYPE_CHECKING:
     from gradrank.selection.adapt import compare_adaptation as compare_adaptation
     from gradrank.selection.auto import auto as auto
     from gradrank.selection.constrained import improve as improve
+    from gradrank.selection.distil import distil as distil
     from gradrank.selection.sweep import sweep as sweep
     from gradrank.selection.unbiased import train_on_clicks as train_on_clicks
 

@@ -44,6 +44,10 @@ class Interruption:
         # Straight to the stream: the signal may have come in the middle of a buffered write.
         os.write(_STDERR, f"\ngradrank: stopping after this {self._unit}; press Ctrl-C again to end at once\n".encode())
 
+    def asked(self) -> bool:
+        """Whether Ctrl-C was pressed."""
+        return self._asked
+
     def __call__(self, _step: Step) -> None:
         """After each step: stop here if asked to."""
         if self._asked:

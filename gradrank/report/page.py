@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradrank import __version__
 from gradrank.errors import DataError, MissingExtraError
@@ -23,6 +23,9 @@ from gradrank.report.models import model_views
 from gradrank.report.results import MARKS, changed_queries, forests, mean_rows, pair_table, query_counts
 from gradrank.report.sets import data_sets
 from gradrank.runtime.files import replacing
+
+if TYPE_CHECKING:
+    from gradrank.report.serving import ServingView
 
 _PACKAGES = ("numpy", "numba", "scipy", "lightgbm")
 _LEVEL = 0.05
@@ -44,6 +47,7 @@ def write_report(
     commands: Sequence[str] = (),
     notes: Sequence[str] = (),
     facts: Mapping[str, object] | None = None,
+    serving: ServingView | None = None,
     date: datetime | None = None,
     n_jobs: int | None = None,
 ) -> None:
@@ -77,6 +81,8 @@ def write_report(
         Sentences to say beside those of the evaluation.
     facts
         Further names and values to list.
+    serving
+        Quality against cost of rankers that could be served, as ``gradrank auto --serve-budget`` finds them.
     date
         Date of the report; now unless given.
 
@@ -101,6 +107,7 @@ def write_report(
         commands=commands,
         notes=notes,
         facts=facts,
+        serving=serving,
         date=date,
         n_jobs=n_jobs,
     )
@@ -121,6 +128,7 @@ def render_report(
     commands: Sequence[str] = (),
     notes: Sequence[str] = (),
     facts: Mapping[str, object] | None = None,
+    serving: ServingView | None = None,
     date: datetime | None = None,
     n_jobs: int | None = None,
 ) -> str:
@@ -180,6 +188,7 @@ def render_report(
         ),
         "commands": list(dict.fromkeys((*trained, *commands))),
         "facts": dict(facts or {}),
+        "serving": serving,
         "versions": _versions(),
         "marks": list(MARKS.values()),
     }

@@ -1,37 +1,41 @@
-"""Several kinds of rankers, trained within a time budget and combined into one."""
+"""Several kinds of rankers, cross-fitted within a time budget and combined into one."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+import warnings
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gradrank.combine import Combiner
-from gradrank.combine.ensemble import added_up, spread_within_queries
+from gradrank.data.doubts import training_doubts
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import DataError
-from gradrank.evaluation.sensitivity import warn_about_few_queries
-from gradrank.evaluation.significance import t_test
-from gradrank.learners.algorithms import algorithm
-from gradrank.learners.base.loop import Callback, Step
-from gradrank.measures import AnyMeasure, BoundMeasure, bind_measures, bound_values, mean_value
+from gradrank.data.splits import concatenate
+from gradrank.errors import DataError, DoubtfulDataWarning, GradrankError
+from gradrank.learners.base.estimator import aligned
+from gradrank.learners.base.loop import Callback
+from gradrank.measures import AnyMeasure, as_measure
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.merge import merged
 from gradrank.models.weighted_sum import WeightedSum
-from gradrank.selection.members import Member, portfolio
+from gradrank.selection.blend import Blend, blend
+from gradrank.selection.crossfit import CrossFitted, Fitted, FloatArray, Task, crossfitted, tasks_of
+from gradrank.selection.members import PLAIN, Member, Portfolio
+from gradrank.selection.team import Asked, Team, processes_for
 
-FloatArray = NDArray[np.float64]
 DEFAULT_BUDGET = 300.0
-DEFAULT_MOST = 12
-# The weight of a newcomer is found on all parts of the validation queries but one, and judged on that one.
-_PARTS = 5
-# A member is started only if it has this share of its expected time left.
-_ENOUGH_TIME = 0.8
+DEFAULT_FOLDS = 4
+# Of the budget, kept for finding the weights at the end, unless that is known to take longer.
+_FOR_WEIGHTS = 0.04
+_UNKNOWN = 0.5
+# How often the user's wish to stop is looked for while other processes train.
+_LOOK = 0.2
 
 
 @dataclass(frozen=True)
@@ -40,24 +44,20 @@ class Row:
 
     member: Member
     value: float
-    """Mean of the (first) measure on the validation data."""
+    """Mean of the (first) measure on queries that the member has not seen; NaN if it could not be trained."""
     seconds: float
+    """Of all its trainings together."""
     weight: float = 0.0
-    """Weight of its scores in the combination; 0 = left out."""
-    p: float = float("nan")
-    """Of the test whether adding it helps; NaN where none was made."""
+    """Share in the combination; 0 = left out."""
     verdict: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         return {
-            "name": self.member.name,
-            "algorithm": self.member.algorithm,
-            "parameters": dict(self.member.parameters),
+            **self.member.to_dict(),
             "value": self.value,
             "seconds": round(self.seconds, 3),
             "weight": self.weight,
-            "p": self.p,
             "verdict": self.verdict,
         }
 
@@ -69,244 +69,389 @@ class AutoResult:
     ranker: Ranker
     rows: tuple[Row, ...]
     rankers: tuple[Ranker, ...]
-    """The members' own rankers, in the order of the rows."""
+    """The members' own rankers, in the order of the rows that have a value."""
     values: dict[str, float]
-    """Mean of the measure (of each part of a graded one) on the validation data."""
+    """Mean of the measure (of each part of a graded one) on queries that no member has seen."""
+    blend: Blend
+    members: tuple[CrossFitted, ...]
+    """The members that were trained, in the order of the rows."""
+    pool: RankingData
+    """All queries that were learned from, which the folds are cut from."""
+    judged_on: RankingData
+    """The queries that weights were found on: those learned from, each left out in turn, or those that stay apart."""
+    folds: int
+    random_state: int
     seconds: float
     interrupted: bool
 
     @property
+    def columns(self) -> tuple[FloatArray, ...]:
+        """Scores of the members for these queries, none of which they have seen."""
+        return tuple(fitted.scores for fitted in self.members)
+
+    @property
     def best_single(self) -> int:
         """Number of the member with the best value of its own."""
-        return int(np.argmax([row.value for row in self.rows]))
+        return int(np.nanargmax([row.value for row in self.rows]))
 
 
-Listener = Callable[[Member, int], None]
-"""Called before each training with the member that is trained next and its number, from 1."""
-
-
-class _Deadline:
-    """A callback that ends a training when the time is up, as Ctrl-C does: what it has learned by then is kept."""
-
-    def __init__(self, end: float) -> None:
-        self.end = end
-        self.passed = False
-
-    def __call__(self, _step: Step) -> None:
-        if time.perf_counter() > self.end:
-            self.passed = True
-            raise KeyboardInterrupt
+Listener = Callable[[Member, CrossFitted | None, float], None]
+"""Told of each member when its training begins, and again with what came out, and the seconds that are left."""
 
 
 @dataclass
-class _Trained:
-    """The members that have been trained so far, with their scores on the validation data."""
+class _Run:
+    """The members so far."""
 
-    rows: list[Row] = field(default_factory=list)
-    rankers: list[Ranker] = field(default_factory=list)
-    scores: list[FloatArray] = field(default_factory=list)
-    interrupted: bool = False
-    """Whether the user stopped a training; the deadline is no interruption."""
+    done: list[CrossFitted] = field(default_factory=list)
+    failed: list[Row] = field(default_factory=list)
+    started: int = 0
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    """Of single trainings, by family."""
+    seconds_of_weights: float = 0.0
+
+    def expected(self, member: Member, n_folds: int) -> float:
+        """Seconds that all trainings of a member will take, by what its like took so far.
+
+        A family that was not tried yet is expected to take half of what others took: to try it costs only time that
+        would be left over.
+        """
+        like = self.seconds.get(member.family)
+        every = [seconds for family in self.seconds.values() for seconds in family]
+        each = max(like) if like else (_UNKNOWN * sum(every) / len(every) if every else 0.0)
+        return each * n_folds * member.models_per_fold
 
 
 def auto(
     train: RankingData,
-    valid: RankingData,
-    measure: AnyMeasure,
+    valid: RankingData | None = None,
+    measure: AnyMeasure | str = "NDCG@10",
     *,
     budget: float = DEFAULT_BUDGET,
-    most: int = DEFAULT_MOST,
+    most: int | None = None,
+    folds: int = DEFAULT_FOLDS,
+    apart: bool = False,
     random_state: int = 0,
+    processes: int | None = None,
     n_jobs: int | None = None,
-    level: float = 0.05,
+    folder: str | Path | None = None,
     callbacks: Sequence[Callback] = (),
     listener: Listener | None = None,
+    asked: Asked | None = None,
 ) -> AutoResult:
-    """Train several kinds of rankers within a time budget and combine what helps.
+    """Train many kinds of rankers within a time budget, each cross-fitted, and combine what pays.
 
-    λ-trees of several shapes, each on half of the features, are summed with equal weight: averaging models that err
-    differently needs no proof. Any other ranker (MART, a linear ranker, a net) joins with its exact best weight, but
-    only if the combination is then significantly better on validation queries that did not choose the weight. No
-    member is begun that would not be done in time; one that runs out of time is left out unless it is the only one.
-    Each member can be trained again from its algorithm and parameters.
+    The queries of training and validation data are cut into folds. Each member — λ-trees of several shapes and target
+    measures, MART, nets, linear rankers, and plain training as it is without options — is trained once for every fold
+    without its queries, and scores them. Weights are found on these scores: by greedy selection with replacement on
+    samples of the queries, by exact search, or the best member alone, whichever is best on queries that did not
+    choose the weights. The model is the weighted sum of all models of all members of any weight. On the out-of-fold
+    scores it is never worse than any member. Round after round goes on with other shapes, sizes and seeds of the
+    families that have weight, until the time is used.
 
     Parameters
     ----------
     train
         data to learn from
     valid
-        data that chooses each member's number of steps and what joins the combination
+        more data to learn from, unless it is to stay apart
     measure
-        what the combination is to be good at
+        what the combination is to be good at, or its name
     budget
-        time for all trainings, in seconds
+        time for everything, in seconds
     most
-        largest number of members
+        largest number of members; with an ample budget the result does not depend on the machine then
+    folds
+        how often each member is trained: each time another part of the queries is left out
+    apart
+        whether ``valid`` must not be learned from: members are cross-fitted on ``train``, ``valid`` finds the weights
     random_state
         seed of all randomness
+    processes
+        how many members train at the same time; by default as many as there are cores, but one for data that is small
+        or very large
     n_jobs
-        threads; all cores by default
-    level
-        level of significance at which a member joins
+        threads of all processes together; all cores by default
+    folder
+        where trained models are kept, so that a run that was ended goes on, and a longer one takes them over
     callbacks
-        called after each step of each training
+        called after each step of each training; with one process only
     listener
-        called before each training with the member and its number, from 1
+        told of each member when its training begins and when it ends
+    asked
+        tells whether the user wants to stop: what is there is then combined
 
     Returns
     -------
     AutoResult
         the combined ranker, and what became of each member
 
-    Warns
-    -----
-    FewQueriesWarning
-        if the validation queries are too few to tell whether a member helps
-
     Examples
     --------
     >>> from gradrank.data.artificial import make_splits
-    >>> from gradrank.measures import NDCG
     >>> data = make_splits(40, n_docs=10, n_features=5, random_state=1)
-    >>> result = auto(data["train"], data["vali"], NDCG(10), most=2)
-    >>> [row.member.name for row in result.rows], type(result.ranker).__name__
-    (['lambdamart 1', 'lambdamart 2'], 'TreeEnsemble')
+    >>> result = auto(data["train"], data["vali"], "NDCG@10", most=2)
+    >>> [row.member.name for row in result.rows]
+    ['plain', 'deep-trees 1']
+    >>> result.values["NDCG@10"] >= max(row.value for row in result.rows)
+    True
     """
     if not 0.0 < budget < np.inf:
         raise DataError(f"budget is {budget!r}, expected a positive number of seconds")
-    if most < 1:
+    if most is not None and most < 1:
         raise DataError(f"most is {most!r}, expected a whole number of 1 or more")
+    measure = as_measure(measure)
     began = time.perf_counter()
-    deadline = _Deadline(began + budget)
-    bound = bind_measures(measure.parts, valid, n_jobs=n_jobs)
-    members = portfolio(measure, random_state, nets=find_spec("torch") is not None)
-    trained = _Trained()
-    for member in _affordable(members, trained.rows, most, deadline):
-        if listener is not None:
-            listener(member, len(trained.rows) + 1)
-        if not _train(member, train, valid, bound, trained, deadline, callbacks, n_jobs):
-            break
-    combiner = Combiner(valid, measure, n_jobs=n_jobs)
-    rows, weights = _combined(trained.rows, trained.scores, valid, combiner, bound, level, random_state)
-    values = combiner.named(combiner.values(added_up(weights, trained.scores)))
+    deadline = time.time() + budget
+    pool, held = _pool(train, valid, apart)
+    if not 2 <= folds <= pool.n_queries:
+        raise DataError(f"folds is {folds!r}, expected 2 to {pool.n_queries}, the number of queries to learn from")
+    for doubt in training_doubts(pool, {} if held is None else {"valid": held}, measure.parts[0].source):
+        warnings.warn(doubt, DoubtfulDataWarning, stacklevel=2)
+    team = Team(
+        pool,
+        processes=processes_for(pool, budget, n_jobs) if processes is None else processes,
+        folder=None if folder is None else Path(folder),
+        n_jobs=n_jobs,
+        callbacks=callbacks,
+        asked=asked,
+    )
+    portfolio = Portfolio(measure, random_state, nets=find_spec("torch") is not None, n_features=pool.n_features)
+    trainer = _Trainer(team, portfolio, held, folds, most, deadline, budget, listener, n_jobs)
+    with team:
+        found = trainer.run()
+    done, interrupted = trainer.state.done, team.stopped
+    judged_on = pool if held is None else held
+    values = iter(found.values_of_members)
+    rows = [
+        Row(fitted.member, next(values), fitted.seconds, float(weight), "joins" if weight > 0.0 else "does not pay")
+        for fitted, weight in zip(done, found.weights, strict=True)
+    ]
+    rankers = [_served([(1.0, fitted)], pool.feature_names) for fitted in done]
     seconds = time.perf_counter() - began
     facts = {
         "learner": "auto",
         "measure": str(measure),
-        "members": [row.to_dict() for row in rows],
-        "values": values,
+        "members": [row.to_dict() for row in (*rows, *trainer.state.failed)],
+        "rule": found.rule,
+        "judged": found.judged,
+        "values": found.values,
+        "folds": folds,
         "budget": budget,
         "seconds": round(seconds, 3),
-        "interrupted": trained.interrupted,
+        "interrupted": interrupted,
     }
-    kept = [(weight, ranker) for weight, ranker in zip(weights.tolist(), trained.rankers, strict=True) if weight != 0.0]
-    ranker = merged(WeightedSum(kept, feature_names=train.feature_names, training=facts))
-    return AutoResult(ranker, tuple(rows), tuple(trained.rankers), values, seconds, trained.interrupted)
-
-
-def _train(
-    member: Member,
-    train: RankingData,
-    valid: RankingData,
-    bound: Sequence[BoundMeasure],
-    trained: _Trained,
-    deadline: _Deadline,
-    callbacks: Sequence[Callback],
-    n_jobs: int | None,
-) -> bool:
-    """Train a member and add it to the others; False if it was the last one that there is time for."""
-    learner = algorithm(member.algorithm)(**member.parameters, n_jobs=n_jobs, callbacks=(*callbacks, deadline))
-    start = time.perf_counter()
-    try:
-        learner.fit(train, valid=valid)
-        cut_short = bool(learner.ranker_.training.get("interrupted", False))
-    except KeyboardInterrupt:
-        if not trained.rows:
-            raise
-        cut_short = True
-    if cut_short:
-        trained.interrupted = not deadline.passed
-        if trained.rows:
-            return False  # half a member would only harm the others
-        # Trained again with so many steps it is the same.
-        grown = learner.ranker_.training["grown"]
-        if learner.steps_parameter is not None:
-            member = replace(member, parameters={**member.parameters, learner.steps_parameter: grown})
-    scores = learner.ranker_.grouped_scores(valid, n_jobs=n_jobs)
-    value = mean_value(_first_values(bound, scores))
-    trained.scores.append(scores)
-    trained.rows.append(Row(member, value, time.perf_counter() - start))
-    trained.rankers.append(learner.ranker_)
-    return not cut_short
-
-
-def _affordable(members: Iterator[Member], rows: Sequence[Row], most: int, deadline: _Deadline) -> Iterator[Member]:
-    """Members that can be expected to be done in time, by what their like (or else any other) took so far."""
-    for member in members:
-        if len(rows) >= most:
-            return
-        if rows:
-            like = [row.seconds for row in rows if row.member.algorithm == member.algorithm]
-            expected = max(like or [row.seconds for row in rows])
-            if deadline.end - time.perf_counter() < _ENOUGH_TIME * expected:
-                return
-        yield member
-
-
-def _combined(
-    rows: Sequence[Row],
-    scores: Sequence[FloatArray],
-    valid: RankingData,
-    combiner: Combiner,
-    bound: Sequence[BoundMeasure],
-    level: float,
-    random_state: int,
-) -> tuple[list[Row], FloatArray]:
-    """The rows with weights and verdicts, and the weights."""
-    spreads = np.array([spread_within_queries(column, valid) for column in scores])
-    weights = np.array([row.member.in_bag / spread for row, spread in zip(rows, spreads, strict=True)])
-    done = [
-        replace(row, weight=float(weight), verdict="summed" if weight else "not tried")
-        for row, weight in zip(rows, weights, strict=True)
-    ]
-    newcomers = sorted((k for k, row in enumerate(rows) if not row.member.in_bag), key=lambda k: -rows[k].value)
-    tried: dict[str, FloatArray] = {}
-    for k in newcomers:
-        so_far, column = added_up(weights, scores), scores[k] / spreads[k]
-        before = _first_values(bound, so_far)
-        after = _first_values(bound, _with_newcomer(combiner, so_far, column, valid, random_state))
-        tried.setdefault("trees alone", before)
-        tried[rows[k].member.name] = after
-        test = t_test(after, before)
-        if test.difference > 0.0 and test.p < level:
-            found = combiner.search(so_far, column, form="additive")
-            weights = weights * found.weights[0]
-            weights[k] = found.weights[1] / spreads[k]
-            done[k] = replace(done[k], p=test.p, verdict="helps")
-        else:
-            done[k] = replace(done[k], p=test.p, verdict="does not help significantly")
-    warn_about_few_queries(
-        tried, bound[0].measure, "what joins the combination", level=level, remedy="take more validation queries"
+    taken = [(weight, fitted) for weight, fitted in zip(found.weights.tolist(), done, strict=True) if weight > 0.0]
+    ranker = _served(taken, pool.feature_names, facts)
+    return AutoResult(
+        ranker,
+        (*rows, *trainer.state.failed),
+        tuple(rankers),
+        found.values,
+        found,
+        tuple(done),
+        pool,
+        judged_on,
+        folds,
+        random_state,
+        seconds,
+        interrupted,
     )
-    return [replace(row, weight=float(weight)) for row, weight in zip(done, weights, strict=True)], weights
 
 
-def _with_newcomer(
-    combiner: Combiner, so_far: FloatArray, column: FloatArray, valid: RankingData, random_state: int
-) -> FloatArray:
-    """Scores with a newcomer added, each query with a weight that it had no part in choosing."""
-    n_parts = min(_PARTS, valid.n_queries)
-    if n_parts < 2:
-        return so_far
-    part = np.random.default_rng(random_state).permutation(valid.n_queries) % n_parts
-    added = np.empty_like(so_far)
-    for number in range(n_parts):
-        inside = np.repeat(part == number, valid.sizes)
-        first, second = combiner.only(part != number).search(so_far, column, form="additive").weights
-        added[inside] = first * so_far[inside] + second * column[inside]
-    return added
+def _pool(train: RankingData, valid: RankingData | None, apart: bool) -> tuple[RankingData, RankingData | None]:
+    """The data to learn from, and the data that stays apart."""
+    if valid is None:
+        if apart:
+            raise DataError("validation data is to stay apart, and there is none")
+        return train, None
+    valid = aligned(valid, train, "the validation data")
+    if apart:
+        return train, valid
+    sets = [train, valid]
+    if (train.docid is None) != (valid.docid is None):
+        from dataclasses import replace
+
+        sets = [replace(data, docid=None) for data in sets]
+    try:
+        return concatenate(sets), None
+    except DataError as error:
+        raise DataError(f"training and validation data do not go together: {error}") from None
 
 
-def _first_values(bound: Sequence[BoundMeasure], scores: FloatArray) -> FloatArray:
-    """The (first) measure of every query."""
-    return next(iter(bound_values(bound, scores).values()))
+def _served(
+    members: Sequence[tuple[float, CrossFitted]], names: Sequence[str], facts: dict[str, Any] | None = None
+) -> Ranker:
+    """One ranker: the weighted sum of all models, trees in one model."""
+    parts = [(weight * own, ranker) for weight, fitted in members for own, ranker in fitted.parts]
+    return merged(WeightedSum(parts, feature_names=names, training=facts))
+
+
+class _Trainer:
+    """Trains members round after round until the time is used."""
+
+    def __init__(
+        self,
+        team: Team,
+        portfolio: Portfolio,
+        held: RankingData | None,
+        folds: int,
+        most: int | None,
+        deadline: float,
+        budget: float,
+        listener: Listener | None,
+        n_jobs: int | None,
+    ) -> None:
+        self.team, self.portfolio, self.held, self.folds = team, portfolio, held, folds
+        self.most, self.deadline, self.budget, self.listener, self.n_jobs = most, deadline, budget, listener, n_jobs
+        self.state = _Run()
+        self._tasks: dict[str, list[Task]] = {}
+        self._models: dict[str, dict[int, Fitted]] = {}
+        self._members: list[Member] = []
+
+    def run(self) -> Blend:
+        """Train, then find the weights of what was trained."""
+        shares: dict[str, float] | None = None
+        number = 0
+        while self._round(self.portfolio.round(number, shares)) and not self._over():
+            shares = self._shares()
+            number += 1
+        return self._blend(judge=True)
+
+    # ------------------------------------------------------------------ time
+    def _end(self) -> float:
+        """When trainings end, so that there is time left to find the weights."""
+        return self.deadline - max(_FOR_WEIGHTS * self.budget, 3.0 * self.state.seconds_of_weights)
+
+    def _over(self) -> bool:
+        return self.team.stopped or time.time() >= self._end() or self.state.started == self.most
+
+    def _affordable(self, member: Member) -> bool:
+        expected = self.state.expected(member, self.folds) / self.team.processes
+        return time.time() + expected <= self._end()
+
+    # ------------------------------------------------------------------ a round
+    def _round(self, members: Sequence[Member]) -> bool:
+        """Train the members of a round that there is time for; False if there was time for none."""
+        waiting, tasks = deque(members), deque[tuple[Task, int]]()
+        running: dict[Future[Fitted], tuple[Task, int]] = {}
+        any_started = False
+        try:
+            while True:
+                while len(running) < self.team.processes:
+                    if not tasks:
+                        member = self._next(waiting)
+                        if member is None:
+                            break
+                        any_started = True
+                        tasks.extend((task, k) for k, task in enumerate(self._begin(member)))
+                    task, place = tasks.popleft()
+                    if task.member.name in self._models:
+                        running[self.team.train(task, self._until(task, len(tasks) + 1))] = (task, place)
+                if not running:
+                    return any_started
+                self._gather(running)
+        except KeyboardInterrupt:
+            # Python's own Ctrl-C, where no command line has taken it over.
+            self.team.stop()
+            while tasks or running:
+                while tasks and len(running) < self.team.processes:
+                    task, place = tasks.popleft()
+                    if task.member.name in self._models and not self.state.done:
+                        running[self.team.train(task, 0.0)] = (task, place)
+                if running:
+                    self._gather(running)
+            if not self.state.done:
+                raise
+            return False
+
+    def _next(self, waiting: deque[Member]) -> Member | None:
+        while waiting and not (self._over() and self.state.started):
+            member = waiting.popleft()
+            if self.state.started == 0 or self._affordable(member):
+                return member
+        return None
+
+    def _begin(self, member: Member) -> list[Task]:
+        self.state.started += 1
+        self._members.append(member)
+        # The same folds for all: what no model of a fold has seen, no combination of them has seen.
+        self._tasks[member.name] = tasks_of(member, self.folds, self.portfolio.random_state)
+        self._models[member.name] = {}
+        if self.listener is not None:
+            self.listener(member, None, self.deadline - time.time())
+        return self._tasks[member.name]
+
+    def _until(self, task: Task, left: int) -> float:
+        """When a training must end. The first member's share the time, so that there is a model in any case."""
+        if task.member.family != PLAIN:
+            return self._end()
+        now = time.time()
+        return now + max(0.0, self._end() - now) * min(1.0, self.team.processes / left)
+
+    def _gather(self, running: dict[Future[Fitted], tuple[Task, int]]) -> None:
+        """Wait until at least one training has ended, and take over what came out."""
+        ended: set[Future[Fitted]] = set()
+        while not ended:
+            ended, _ = wait(running, timeout=_LOOK, return_when=FIRST_COMPLETED)
+            self.team.look()
+        for future in ended:
+            task, place = running.pop(future)
+            name = task.member.name
+            if name not in self._models:
+                continue
+            try:
+                model = future.result()
+            except GradrankError as error:
+                if task.member.family == PLAIN:
+                    raise
+                self._give_up(task.member, f"failed: {error}")
+                continue
+            self._models[name][place] = model
+            self.state.seconds.setdefault(task.member.family, []).append(model.seconds)
+            if model.cut_short and task.member.family != PLAIN:
+                # Half a member would only harm the others.
+                self._give_up(task.member, "not done in time")
+            elif len(self._models[name]) == len(self._tasks[name]):
+                self._complete(task.member)
+
+    def _give_up(self, member: Member, why: str) -> None:
+        seconds = sum(model.seconds for model in self._models.pop(member.name).values())
+        if why.startswith("failed"):
+            self.state.failed.append(Row(member, float("nan"), seconds, 0.0, why))
+
+    def _complete(self, member: Member) -> None:
+        models = self._models.pop(member.name)
+        tasks = self._tasks.pop(member.name)
+        fitted = crossfitted(
+            tasks, [models[k] for k in range(len(tasks))], self.team.pool, self.portfolio.measure,
+            held=self.held, n_jobs=self.n_jobs,
+        )  # fmt: skip
+        self.state.done.append(fitted)
+        # In the order in which they were begun: which one ends first is chance.
+        place = {begun.name: k for k, begun in enumerate(self._members)}
+        self.state.done.sort(key=lambda other: place[other.member.name])
+        if self.listener is not None:
+            self.listener(member, fitted, self.deadline - time.time())
+
+    # ------------------------------------------------------------------ weights
+    def _blend(self, *, judge: bool) -> Blend:
+        began = time.perf_counter()
+        found = blend(
+            [fitted.scores for fitted in self.state.done],
+            self.team.pool if self.held is None else self.held,
+            self.portfolio.measure,
+            random_state=self.portfolio.random_state,
+            judge=judge,
+            n_jobs=self.n_jobs,
+        )
+        self.state.seconds_of_weights = time.perf_counter() - began
+        return found
+
+    def _shares(self) -> dict[str, float]:
+        """Weight of each family so far; plain training counts as trees."""
+        shares: dict[str, float] = {}
+        for fitted, weight in zip(self.state.done, self._blend(judge=False).weights.tolist(), strict=True):
+            family = fitted.member.family if fitted.member.family != PLAIN else "trees"
+            shares[family] = shares.get(family, 0.0) + weight
+        return shares

@@ -1,0 +1,92 @@
+"""A portfolio at about the cost of one model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gradrank.data.artificial import make_splits
+from gradrank.errors import DataError
+from gradrank.measures import NDCG
+from gradrank.models.trees.ensemble import TreeEnsemble
+from gradrank.selection import distil as distil_module
+from gradrank.selection.auto import AutoResult, auto
+from gradrank.selection.distil import STUDENTS, Distilled, distil
+
+SETS = make_splits(120, n_docs=10, n_features=5, random_state=2)
+
+
+@pytest.fixture(scope="module")
+def result() -> AutoResult:
+    return auto(SETS["train"], SETS["vali"], NDCG(10), most=2, folds=2)
+
+
+@pytest.fixture(scope="module")
+def distilled(result: AutoResult) -> Distilled:
+    return distil(result, NDCG(10), 0.3, budget=1e-6)
+
+
+def test_as_many_trees_as_allowed_and_the_best_of_them(result: AutoResult, distilled: Distilled) -> None:
+    plain = result.members[0].parts[0][1]
+    assert isinstance(plain, TreeEnsemble)
+    assert distilled.most_trees == int(0.3 * len(plain.trees))
+    assert isinstance(distilled.ranker, TreeEnsemble)
+    assert len(distilled.ranker.trees) <= distilled.most_trees
+    allowed = [point for point in distilled.curve if point.trees <= distilled.most_trees]
+    assert distilled.chosen == max(allowed, key=lambda point: point.value).name
+    assert sum(point.name.startswith("student") for point in distilled.curve) == 1, "there was time for one only"
+
+
+def test_a_student_ranks_far_better_than_chance_and_as_it_was_judged(distilled: Distilled) -> None:
+    (student,) = [point for point in distilled.curve if point.name.startswith("student")]
+    test = SETS["test"]
+    chance = NDCG(10).mean(np.random.default_rng(0).normal(size=test.n_docs), test)
+    found = NDCG(10).mean(student.make().predict(test), test)
+    assert found > chance + 0.2
+    assert found == pytest.approx(student.value, abs=0.06)
+
+
+def test_curve_has_cost_and_value_of_what_could_be_served(result: AutoResult, distilled: Distilled) -> None:
+    trees = [point.trees for point in distilled.curve]
+    assert trees == sorted(trees)
+    by_name = {point.name: point for point in distilled.curve}
+    assert by_name["plain"].value == result.rows[0].value
+    assert by_name["sum of all"].value == result.values["NDCG@10"]
+    assert all(point.microseconds > 0.0 for point in distilled.curve)
+    facts = distilled.ranker.training["distilled"]
+    assert facts["chosen"] == distilled.chosen
+    assert len(facts["curve"]) == len(trees)
+
+
+def test_every_student_learns(result: AutoResult) -> None:
+    test = SETS["test"]
+    room = distil_module._Classroom(result, NDCG(10), None)
+    for student in STUDENTS:
+        served = room.taught(replace(student, leaves=5), 20)
+        assert NDCG(10).mean(served.make().predict(test), test) > 0.7, student
+
+
+# Under λ's the teacher orders only documents of equal labels.
+@pytest.mark.parametrize(("kind", "loss"), [("squares", 0.1), ("lambdas", 0.02)])
+def test_the_teacher_counts(kind: str, loss: float, result: AutoResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    student = next(student for student in STUDENTS if student.kind == kind)
+    room = distil_module._Classroom(result, NDCG(10), None)
+    before = room.taught(student, 20).value
+    monkeypatch.setattr(room, "_teacher", -4.0 * room._teacher)
+    if kind == "squares":
+        student = replace(student, share=0.2)
+    assert room.taught(student, 20).value < before - loss
+
+
+def test_queries_that_stay_apart_judge() -> None:
+    apart = auto(SETS["train"], SETS["vali"], NDCG(10), most=1, folds=2, apart=True)
+    found = distil(apart, NDCG(10), 0.2, budget=1e-6)
+    (student,) = [point for point in found.curve if point.name.startswith("student")]
+    assert student.value == pytest.approx(NDCG(10).mean(student.make().predict(SETS["vali"]), SETS["vali"]))
+
+
+def test_bad_factor(result: AutoResult) -> None:
+    with pytest.raises(DataError, match=r"factor is 0\.0, expected a positive number"):
+        distil(result, NDCG(10), 0.0)
