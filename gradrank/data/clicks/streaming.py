@@ -21,7 +21,7 @@ from gradrank.data.clicks.propensity import Propensities
 from gradrank.data.clicks.readers import cut_pyclick, log_format_of, match_clicks, read_click_log
 from gradrank.errors import DataError
 
-_BLOCK = 1 << 25  # bytes
+_BLOCK = 1 << 23  # bytes
 STREAMED = ("last", "ctr", "examined")
 """Methods that can be counted block by block."""
 _COMPRESSED = (".gz", ".xz", ".zst", ".bz2", ".lzma")

@@ -15,8 +15,6 @@ from gradrank.errors import TrainingError
 from gradrank.measures import parse_measure
 from gradrank.objectives import parse_objective
 
-pytestmark = pytest.mark.kernel
-
 
 def _pairs(measure: str, labels, scores, weights, *, recommended=False):  # type: ignore[no-untyped-def]
     """λ and ρ by the definition: swap, evaluate again, push; no two scores are equal."""
@@ -50,6 +48,7 @@ def lists(draw):  # type: ignore[no-untyped-def]
     return np.array(labels, dtype=float), scores, np.array(weights)
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("measure", ["NDCG", "MAP", "ERR"])
 @given(lists())
 def test_lambdas_by_brute_force(measure: str, made) -> None:  # type: ignore[no-untyped-def]
@@ -66,6 +65,7 @@ def test_lambdas_by_brute_force(measure: str, made) -> None:  # type: ignore[no-
         np.testing.assert_allclose(got.rhos, rhos, rtol=2e-4, atol=1e-6)
 
 
+@pytest.mark.kernel
 @given(lists())
 def test_ranknet_listnet_and_regression_by_finite_differences(made) -> None:  # type: ignore[no-untyped-def]
     labels, scores, weights = made
