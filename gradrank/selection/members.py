@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gradrank.measures import MAP, NDCG, AnyMeasure, Measure
-from gradrank.objectives import Regression
+from gradrank.objectives import Lambda, Regression
 
 PLAIN = "plain"
 """The family of the one member that is trained as ``gradrank train`` trains without options."""
@@ -145,7 +145,8 @@ class Portfolio:
             "deep-trees": str(_deep(target)),
             "map-trees": str(MAP(label=target.label)),
             "mart": str(Regression(target.label)),
-            "trees": str(target),
+            # The measure as a goal trains over the whole list, as deep-trees do; its exact λ's are another view.
+            "trees": str(Lambda(target, normalize="log", gap=True)),
         }
         parameters = {
             "objective": objectives[family],
