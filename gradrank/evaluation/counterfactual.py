@@ -139,7 +139,8 @@ def counterfactual(
         attraction = _doubly_robust(shown, log, data, propensities, clip, model, halves)
     else:
         attraction = _weighted(shown, data.n_docs, clip, self_normalized=estimator == "snips")
-    weights = _rank_weights(worth, propensities, cutoff)
+    # Ranks that no list has need no propensity.
+    weights = _rank_weights(worth, propensities, min(cutoff, int(data.sizes.max())))
     sessions = np.bincount(shown.query_of_session, minlength=data.n_queries).astype(np.float64)
     seen = np.bincount(shown.row, minlength=data.n_docs) > 0
     at_rank = np.append(weights, 0.0)[np.minimum(shown.place, len(weights))]

@@ -209,7 +209,7 @@ def _measure(learner: RankingEstimator, objective: Tiered) -> AnyMeasure:
     """The learner's measure; without one that of all tiers, also of those that the template gives no weight."""
     if getattr(learner, "measure", None) is not None:
         return learner._measure()
-    return Graded(tuple(tier.target for tier in objective.tiers))
+    return Graded(tuple(tier.chosen_by for tier in objective.tiers))
 
 
 def trained(

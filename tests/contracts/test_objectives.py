@@ -149,7 +149,7 @@ def test_nothing_to_learn_gives_nothing(name: str) -> None:
 
 
 def refuses_document_weights(name: str) -> bool:
-    return name.startswith(("ListMLE", "Focused", "ListNet(exact"))
+    return name.startswith(("ListMLE", "Focused", "ListNet(exact", "XENDCG", *SMOOTH))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -77,7 +77,7 @@ def test_the_card_tells_what_a_reviewer_asks(folder: Path) -> None:
     assert (kept["file"], kept["queries"], kept["labels"]) == ("d/test.txt", 60, {"label": 720})
     text = run("info", "m.json", "--format", "md").stdout
     for part in (cards[0]["file_sha256"], kept["sha256"], f"| test | NDCG@10 | {values.mean():.4f} |", "## Importances",
-                 "Lambda(NDCG@10, normalize=log, gap=true)", "| learning_rate |", "| lightgbm |",
+                 "LambdaWide(NDCG, normalize=log, gap=true, goal=NDCG@10)", "| learning_rate |", "| lightgbm |",
                  f"```sh\n{ranker.training['command']}\n```"):  # fmt: skip
         assert part in text
     assert run("info", "m.json", "--format", "html", "-o", "card.html").exit_code == 0

@@ -77,7 +77,7 @@ def test_the_model_is_the_same_for_any_number_of_workers_and_any_files(
     # It has learned, and its record is that of the whole data.
     assert first.score(data["test"]) > 0.85
     training = first.ranker_.training
-    assert training["data"] == {"queries": 60, "documents": data["train"].n_docs, "features": 5}
+    assert training["data"] == {"queries": 60, "documents": data["train"].n_docs, "features": 5, "dtype": "float32"}
     best = evaluate(data["vali"], first.ranker_, ["NDCG@5"])
     assert first.record_.curves["valid"]["NDCG@5"][first.record_.best - 1] == pytest.approx(
         next(iter(best.means().values()))["NDCG@5"], abs=1e-12
@@ -121,7 +121,7 @@ def test_text_with_fewer_features_and_an_empty_file_is_one_data_set(tmp_path: Pa
     (tmp_path / "c.txt").write_text("".join(lines[4:]).format(*([""] * 8)))  # its feature 2 is 0 throughout
     learner = LambdaMART(n_estimators=2, min_child_samples=1, n_jobs=1).fit(client=2, train=tmp_path)
     assert learner.ranker_.feature_names == ("f1", "f2")
-    assert learner.ranker_.training["data"] == {"queries": 8, "documents": 16, "features": 2}
+    assert learner.ranker_.training["data"] == {"queries": 8, "documents": 16, "features": 2, "dtype": "float32"}
 
 
 # ---------------------------------------------------------------------- queries in several files

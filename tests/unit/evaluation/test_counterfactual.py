@@ -81,8 +81,12 @@ def test_estimates_by_hand() -> None:
 
 def test_what_cannot_be_estimated_is_said() -> None:
     data, log, new, _ = _made(0)
-    with pytest.raises(DataError, match="how likely rank 7 is examined is not known"):
-        counterfactual(log, data, {"new": new}, KNOWN, cutoff=7)
+    shallow = given_propensities(1 / np.arange(1, 5))
+    with pytest.raises(DataError, match="how likely rank 5 is examined is not known"):
+        counterfactual(log, data, {"new": new}, shallow, cutoff=DEPTH)
+    # No list is longer than what is known.
+    deep, exact = (counterfactual(log, data, {"new": new}, KNOWN, cutoff=at).estimates[0] for at in (DEPTH + 1, DEPTH))
+    assert deep == exact
     with pytest.raises(DataError, match="system 'new' has scores of shape"):
         counterfactual(log, data, {"new": new[:-1]}, KNOWN, cutoff=6)
     with pytest.raises(DataError, match="the log shows no document of the data"):
