@@ -33,5 +33,5 @@ def test_answers_are_sent_at_once() -> None:
 
 
 def test_a_port_that_is_taken_is_said() -> None:
-    with listening("127.0.0.1", 0) as listener, pytest.raises(DataError, match="cannot listen on 127.0.0.1, port"):
+    with listening("127.0.0.1", 0) as listener, pytest.raises(DataError, match=r"cannot listen on 127\.0\.0\.1, port"):
         listening("127.0.0.1", listener.getsockname()[1])
