@@ -29,8 +29,8 @@ def listening(host: str, port: int) -> socket.socket:
     """A socket that listens; an address or port that cannot be had is a DataError."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        # asyncio sends small answers at once (TCP_NODELAY) only on sockets that name their protocol; else they wait some
-        # 40 ms for the other side's acknowledgment.
+        # asyncio sends small answers at once (TCP_NODELAY) only on sockets that name their protocol; else they wait
+        # some 40 ms for the other side's acknowledgment.
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
         raise DataError(f"host is {host!r}, which is no address of a machine: {error.strerror}") from None
