@@ -22,6 +22,7 @@ from gradrank.data.ranking_data import PRIMARY_LABEL, RankingData
 from gradrank.data.roles import LABEL_PREFIX, Columns, Roles, resolve_roles
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError, MissingExtraError, NoDocumentsError
+from gradrank.runtime.json_text import parse_json
 
 _METADATA_KEY = b"gradrank"
 _TEXT_TYPES = ("string", "large_string", "string_view")
@@ -77,6 +78,8 @@ def assemble(
     """Ranking data from a table of the columns that are not features and blocks of those that are."""
     if n_docs == 0:
         raise NoDocumentsError("there are no documents", path=path)
+    if named.num_columns and named.num_rows != n_docs:
+        raise DataError(f"says that it has {n_docs} rows, but its columns have {named.num_rows}", path=path)
     X = _feature_matrix(n_docs, roles.features, blocks, path)
     labels = {
         source: numbers("label", column, named.column(column), "float32", 0, path)
@@ -140,10 +143,19 @@ def recorded_roles(schema: Any) -> Mapping[str, Any] | None:
     if text is None:
         return None
     try:
-        recorded = json.loads(text)
+        recorded = parse_json(text)
     except ValueError:
         return None
-    return recorded if isinstance(recorded, dict) and isinstance(recorded.get("labels"), dict) else None
+    return recorded if _are_roles(recorded) else None
+
+
+def _are_roles(recorded: Any) -> bool:
+    if not isinstance(recorded, dict) or not isinstance(recorded.get("labels"), dict):
+        return False
+    ids = [recorded.get(role) for role in ("qid", "docid", "weight", "document_weight")]
+    features = recorded.get("features", [])
+    texts = [*recorded["labels"].values(), *(name for name in ids if name is not None)]
+    return isinstance(features, list) and all(isinstance(text, str) for text in (*texts, *features))
 
 
 def check_numeric(columns: Mapping[str, Any], path: Path | None) -> None:
@@ -178,7 +190,7 @@ def _feature_matrix(n_docs: int, names: Sequence[str], blocks: FeatureBlocks, pa
     """The features, in float32 if that is enough for them."""
     narrow = np.empty((n_docs, len(names)), dtype=np.float32)
     check = PrecisionCheck(n_docs, len(names))
-    for start, block in _turned(names, blocks, path):
+    for start, block in _turned(names, n_docs, blocks, path):
         with np.errstate(over="ignore"):  # infinities are found later
             narrow[start : start + len(block)] = block
         if block.dtype == np.float64:
@@ -187,18 +199,23 @@ def _feature_matrix(n_docs: int, names: Sequence[str], blocks: FeatureBlocks, pa
         return narrow
     del narrow
     wide = np.empty((n_docs, len(names)), dtype=np.float64)
-    for start, block in _turned(names, blocks, path):
+    for start, block in _turned(names, n_docs, blocks, path):
         wide[start : start + len(block)] = block
     return wide
 
 
-def _turned(names: Sequence[str], blocks: FeatureBlocks, path: Path | None) -> Iterator[tuple[int, NDArray[Any]]]:
-    """First row and values of blocks of rows; float32 if no column of a block could hold more."""
+def _turned(
+    names: Sequence[str], n_docs: int, blocks: FeatureBlocks, path: Path | None
+) -> Iterator[tuple[int, NDArray[Any]]]:
+    """First row and values of blocks of rows, ``n_docs`` in all; float32 if no column of a block could hold more."""
     start = 0
     for arrays in blocks():
         block = turned(names, arrays, start, path)
-        yield start, block
+        if start + len(block) <= n_docs:
+            yield start, block
         start += len(block)
+    if names and start != n_docs:
+        raise DataError(f"its features have {start} rows, expected {n_docs}", path=path)
 
 
 def turned(names: Sequence[str], arrays: Sequence[Any], first_row: int, path: Path | None) -> NDArray[Any]:
@@ -409,6 +426,15 @@ def existing(path: str | Path) -> Path:
     return path
 
 
+def checked(table: Any) -> Any:
+    """A table or batch that was read from a file, every offset and index in it looked at.
+
+    Arrow takes a file at its word and maps it: what is wrong there would be read outside of memory.
+    """
+    table.validate(full=True)
+    return table
+
+
 @contextmanager
 def arrow_errors(path: Path | None, what: str) -> Iterator[None]:
     """Turn what pyarrow raises for a broken file, or a type it cannot convert, into our error."""
@@ -417,7 +443,7 @@ def arrow_errors(path: Path | None, what: str) -> Iterator[None]:
         yield
     except DataError:
         raise
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(f"cannot be read as {what}: {reason}", path=path) from None
 

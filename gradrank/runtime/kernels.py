@@ -4,21 +4,20 @@ Numba's own cache has three faults that bite a tool whose commands run side by s
 processes that compile at the same time can pick the same file for different code (and crash when they load it); a
 kernel is not compiled anew when a kernel that it calls, in another file, has changed; and a cache that names a class
 which is gone cannot be read at all. Here every access is locked, a kernel's cache belongs to the contents of its file
-and of the files that it takes kernels and constants from, and a cache that cannot be read is an empty one.
+and of the files that it takes kernels and constants from, and a cache that cannot be read is an empty one
+(:mod:`gradrank.runtime.kernel_cache`).
 
-What this needs of Numba beyond its documentation stands under ``undocumented`` below. Each piece that a version of
-Numba does not have is done without: kernels compile and are cached as Numba does it.
+What this needs of Numba beyond its documentation stands under ``undocumented``, below and there. Each piece that a
+version of Numba does not have is done without: kernels compile and are cached as Numba does it.
 """
 
 from __future__ import annotations
 
 import gc
 import hashlib
-import os
 import re
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import FunctionType
@@ -27,18 +26,10 @@ from typing import Any
 import numba
 
 from gradrank.runtime.first_use import compiling
-
-try:
-    import fcntl
-except ImportError:  # Windows has no such locks; Numba's own behavior remains
-    fcntl = None  # type: ignore[assignment]
+from gradrank.runtime.kernel_cache import share_cache, with_numbas_cache
 
 # ---------------------------------------------------------------------- undocumented
 # Looked at by tests/unit/runtime/test_numba_internals.py, which says what to do if one of them has changed.
-try:
-    from numba.core.caching import IndexDataCacheFile
-except ImportError:
-    IndexDataCacheFile = None
 try:
     from numba.core import event
 except ImportError:
@@ -54,7 +45,6 @@ OPTIONS = frozenset(name for name in (NO_REFERENCES, NO_C_ENTRY, NO_PYTHON_ENTRY
 """Those of them that this version of Numba knows."""
 
 # ---------------------------------------------------------------------- which sources a kernel is made of
-_LOCK_NAME = "gradrank.lock"
 _PACKAGE = Path(__file__).parents[1]
 _IMPORT = re.compile(rb"^from (gradrank[\w.]*) import", re.MULTILINE)
 
@@ -92,54 +82,6 @@ def _sources_state(*paths: Path) -> str:
     for file in sorted(found):
         digest.update(_source(file))
     return digest.hexdigest()
-
-
-# ---------------------------------------------------------------------- the cache
-if IndexDataCacheFile is not None:
-
-    class SharedCacheFile(IndexDataCacheFile):  # type: ignore[misc]
-        """The files of one kernel's cache, read and written by one process at a time."""
-
-        @contextmanager
-        def _locked(self) -> Iterator[None]:
-            if fcntl is None:
-                yield
-                return
-            os.makedirs(self._cache_path, exist_ok=True)
-            with open(os.path.join(self._cache_path, _LOCK_NAME), "a") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                yield  # closing the file frees the lock
-
-        def save(self, key: Any, data: Any) -> None:
-            with self._locked():
-                super().save(key, data)
-
-        def load(self, key: Any) -> Any:
-            try:
-                with self._locked():
-                    return super().load(key)
-            except PermissionError:  # a cache that others wrote and we may only read is not used
-                return None
-
-        def _load_index(self) -> Any:
-            # The index names the classes of arguments. Numba reads it before it looks whether it is out of date, and
-            # a class may have been renamed since.
-            try:
-                return super()._load_index()
-            except (AttributeError, ImportError):
-                return {}
-
-
-def _share_cache(dispatcher: Any, state: str) -> bool:
-    """Give a kernel the cache that belongs to a state of the sources; False if Numba has become too different."""
-    kept = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if IndexDataCacheFile is None or not isinstance(kept, IndexDataCacheFile):
-        return False
-    if not (hasattr(kept, "_index_name") and hasattr(kept, "_cache_path")):
-        return False
-    base = kept._index_name.removesuffix(".nbi")
-    dispatcher._cache._cache_file = SharedCacheFile(kept._cache_path, base, state)
-    return True
 
 
 # ---------------------------------------------------------------------- while Numba compiles
@@ -207,11 +149,13 @@ def _jitted(
     if not options.get("cache"):
         return numba.njit(**options)(function)
     state = _sources_state(*sources)
-    dispatcher = numba.njit(**options)(function)
-    if not numba.config.DISABLE_JIT and not _share_cache(dispatcher, state):
+    if numba.config.DISABLE_JIT:
+        return numba.njit(**options)(function)
+    dispatcher = with_numbas_cache(function, options)
+    if not share_cache(dispatcher, state):
         # Numba names the files of its cache after the function, and looks at the date of the function's own file only.
         function.__qualname__ += f"-{state[:16]}"
-        dispatcher = numba.njit(**options)(function)
+        dispatcher = with_numbas_cache(function, options)
     return dispatcher
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.roles import Columns, LabelChoice
-from gradrank.data.tables import arrow, arrow_errors, data_of_table, existing, row_groups, write_errors
+from gradrank.data.tables import arrow, arrow_errors, checked, data_of_table, existing, row_groups, write_errors
 from gradrank.runtime.files import replacing
 from gradrank.runtime.suggestions import known_keywords
 
@@ -52,7 +52,7 @@ def read_arrow(
         except pa.ArrowInvalid:
             source.seek(0)
             table = pa.ipc.open_stream(source).read_all()
-        return data_of_table(table, columns, regroup=regroup, path=path)
+        return data_of_table(checked(table), columns, regroup=regroup, path=path)
 
 
 def write_arrow(data: RankingData, path: str | Path) -> None:

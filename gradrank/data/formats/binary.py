@@ -18,25 +18,26 @@ was cut off later is noticed by its size.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradrank.data.formats.array_file import ArrayFile
+from gradrank.data.formats.binary_layout import (
+    FORMAT,
+    MANIFEST,
+    VERSION,
+    check_arrays,
+    open_arrays,
+    open_strings,
+    read_manifest,
+)
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.splits import check_joinable
-from gradrank.data.strings import Strings
 from gradrank.errors import DataError
 from gradrank.runtime.files import replacing_folder
-
-FORMAT = "gradrank-data"
-VERSION = 1
-MANIFEST = "manifest.json"
 
 
 def write_binary(data: RankingData, path: str | Path) -> None:
@@ -108,25 +109,19 @@ def open_binary(path: str | Path) -> RankingData:
     ('memmap', [0.0, 1.0])
     """
     path = Path(path)
-    manifest = _read_manifest(path)
-    try:
-        arrays = {name: _open_array(path, name, entry) for name, entry in manifest["arrays"].items()}
-        names = tuple(manifest["features"])
-        data = RankingData(
-            X=arrays["X"],
-            indptr=np.array(arrays["indptr"]),
-            labels={label: np.asarray(arrays[f"label-{index}"]) for index, label in enumerate(manifest["labels"])},
-            qid=_open_strings(arrays, "qid"),
-            docid=_open_strings(arrays, "docid") if "docid.text" in arrays else None,
-            weight=np.asarray(arrays["weight"]) if "weight" in arrays else None,
-            document_weight=np.asarray(arrays["document_weight"]) if "document_weight" in arrays else None,
-            feature_names=names,
-        )
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{MANIFEST} does not describe {FORMAT}: {error!r}", path=path) from None
-    _check_shapes(data, path)
+    manifest = read_manifest(path)
+    arrays = open_arrays(path, manifest)
+    data = RankingData(
+        X=arrays["X"],
+        indptr=np.array(arrays["indptr"]),
+        labels={label: np.asarray(arrays[f"label-{index}"]) for index, label in enumerate(manifest["labels"])},
+        qid=open_strings(arrays, "qid", path),
+        docid=open_strings(arrays, "docid", path) if "docid.text" in arrays else None,
+        weight=np.asarray(arrays["weight"]) if "weight" in arrays else None,
+        document_weight=np.asarray(arrays["document_weight"]) if "document_weight" in arrays else None,
+        feature_names=tuple(manifest["features"]),
+    )
+    check_arrays(data, path)
     return data
 
 
@@ -202,62 +197,3 @@ def _append_block(files: Mapping[str, ArrayFile], first: RankingData, block: Ran
             start = strings.offsets[0]
             files[f"{name}.offsets"].append(strings.offsets[1:] - start + files[f"{name}.text"].length)
             files[f"{name}.text"].append(strings.buffer[start : strings.offsets[-1]])
-
-
-# ---------------------------------------------------------------------- opening
-def _read_manifest(path: Path) -> dict[str, Any]:
-    file = path / MANIFEST
-    if not path.exists():
-        raise DataError("does not exist", path=path)
-    if not file.is_file():
-        raise DataError(f"holds no {MANIFEST}, expected a folder written by gradrank", path=path)
-    try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise DataError(f"{MANIFEST} cannot be read: {error}", path=path) from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise DataError(f"{MANIFEST} is not one of {FORMAT}", path=path)
-    if manifest.get("version") != VERSION:
-        raise DataError(
-            f"has format version {manifest.get('version')}, this gradrank reads version {VERSION}", path=path
-        )
-    return manifest
-
-
-def _open_array(path: Path, name: str, entry: Mapping[str, Any]) -> NDArray[Any]:
-    file = path / f"{name}.bin"
-    dtype, shape = np.dtype(entry["dtype"]), tuple(int(length) for length in entry["shape"])
-    expected = dtype.itemsize * math.prod(shape)
-    try:
-        size = file.stat().st_size
-        if size != expected:
-            raise DataError(f"has {size} bytes, expected {expected}: the file was cut off or changed", path=file)
-        # A file of no bytes cannot be mapped.
-        return np.memmap(file, dtype=dtype, mode="r", shape=shape) if size else np.empty(shape, dtype=dtype)
-    except OSError as error:
-        raise DataError(f"cannot be opened: {error.strerror or error}", path=file) from None
-
-
-def _open_strings(arrays: Mapping[str, NDArray[Any]], name: str) -> Strings:
-    return Strings(np.asarray(arrays[f"{name}.text"]), np.asarray(arrays[f"{name}.offsets"]))
-
-
-def _check_shapes(data: RankingData, path: Path) -> None:
-    lengths = {len(data.X), data.n_docs, *map(len, data.labels.values())}
-    per_query = {len(data.qid), data.n_queries}
-    if data.docid is not None:
-        lengths.add(len(data.docid))
-    if data.document_weight is not None:
-        lengths.add(len(data.document_weight))
-    if data.weight is not None:
-        per_query.add(len(data.weight))
-    whole = (
-        len(lengths) == 1
-        and len(per_query) == 1
-        and data.X.shape[1:] == (len(data.feature_names),)
-        and data.X.dtype in (np.float32, np.float64)
-        and data.indptr[0] == 0
-        and bool((np.diff(data.indptr) > 0).all())
-    )
-    if not whole:
-        raise DataError("its files do not fit together: types, or numbers of documents or queries, differ", path=path)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import io
 import itertools
 import lzma
 import os
 import stat
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -17,13 +15,12 @@ from typing import IO, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.formats.unpacking import FORMAT_NAME, MAGIC, unpacked
 from gradrank.errors import DataError
 from gradrank.runtime.files import replacing
+from gradrank.runtime.memory import memory_limit
 
-_MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
-# Highly compressible data grows manyfold: little is decompressed at once.
-_COMPRESSED_AT_ONCE = 1 << 18
-_FORMAT_NAME = {".gz": "gzip", ".xz": "xz", ".zst": "Zstandard"}
+_PIECE_BYTES = 1 << 20
 
 
 def without_compression_suffix(path: str | Path) -> Path:
@@ -33,7 +30,7 @@ def without_compression_suffix(path: str | Path) -> Path:
     'train.txt'
     """
     path = Path(path)
-    return path.with_suffix("") if path.suffix.lower() in _MAGIC else path
+    return path.with_suffix("") if path.suffix.lower() in MAGIC else path
 
 
 def read_bytes(path: str | Path) -> NDArray[np.uint8]:
@@ -53,11 +50,10 @@ def read_bytes(path: str | Path) -> NDArray[np.uint8]:
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                return _decompressed(file.read(), path)  # a pipe can be neither mapped nor read twice
             head = file.read(8)
-            if _compression(head, path) is not None:
-                return _decompressed(head + file.read(), path)
+            # A pipe can be neither mapped nor read twice.
+            if _compression(head, path) is not None or not stat.S_ISREG(status.st_mode):
+                return _held(_Rejoined(head, file), path)
             if status.st_size == 0:
                 return np.frombuffer(b"", dtype=np.uint8)
             return np.memmap(file, dtype=np.uint8, mode="r").view(np.ndarray)
@@ -98,63 +94,45 @@ def read_pieces(file: IO[bytes], path: Path, piece_bytes: int = 1 << 23) -> Iter
     [b'te', b'xt']
     """
     head = file.read(8)
-    suffix = _compression(head, path)
-    try:
-        source = _Rejoined(head, file)
-        if suffix == ".zst":
-            yield from _unzstd_pieces(source, piece_bytes)
-            return
-        plain: Any = source
-        if suffix == ".gz":
-            plain = gzip.GzipFile(fileobj=cast(IO[bytes], source))
-        elif suffix == ".xz":
-            plain = lzma.LZMAFile(cast(IO[bytes], source))  # noqa: SIM115
-        with plain:
-            while piece := plain.read(piece_bytes):
-                yield piece
-    except (EOFError, OSError, zlib.error, lzma.LZMAError, _ZstdCorrupt) as error:
-        if suffix is None:
-            raise
-        name = _FORMAT_NAME[suffix]
-        raise DataError(f"the {name} data is cut short or corrupt: {error}", path=path) from None
+    suffix, source = _compression(head, path), _Rejoined(head, file)
+    if suffix is not None:
+        yield from unpacked(source.read, suffix, path, piece_bytes)
+        return
+    while piece := source.read(piece_bytes):
+        yield piece
 
 
-class _Rejoined(io.RawIOBase):
+class _Rejoined:
     """A file whose first bytes were read already."""
 
     def __init__(self, head: bytes, file: IO[bytes]) -> None:
+        self.head = head
         self._head, self._file = head, file
 
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        if size < 0:
-            head, self._head = self._head, b""
-            return head + self._file.read()
+    def read(self, size: int) -> bytes:
+        """The next bytes, at most so many; none at the end."""
         head, self._head = self._head[:size], self._head[size:]
         return head + (self._file.read(size - len(head)) if len(head) < size else b"")
 
 
-def _unzstd_pieces(source: _Rejoined, piece_bytes: int) -> Iterator[bytes]:
-    import zstandard
-
-    frame, begun = zstandard.ZstdDecompressor().decompressobj(), False
-    while content := source.read(min(piece_bytes, _COMPRESSED_AT_ONCE)):
-        while content:
-            begun = True
-            try:
-                piece = frame.decompress(content)
-            except zstandard.ZstdError as error:
-                raise _ZstdCorrupt(str(error)) from None
-            if piece:
-                yield piece
-            content = b""
-            if frame.eof:
-                content = frame.unused_data
-                frame, begun = zstandard.ZstdDecompressor().decompressobj(), False
-    if begun:
-        raise _ZstdCorrupt("the last frame has no end")
+def _held(source: _Rejoined, path: Path) -> NDArray[np.uint8]:
+    """All content of a source, decompressed if it is compressed."""
+    suffix, limit = _compression(source.head, path), memory_limit()
+    content = bytearray()
+    pieces = iter(lambda: source.read(_PIECE_BYTES), b"") if suffix is None else unpacked(source.read, suffix, path)
+    try:
+        for piece in pieces:
+            content += piece
+            if limit is not None and len(content) > limit:
+                raise MemoryError
+    except MemoryError:
+        content.clear()
+        raise DataError(
+            "does not fit into memory" + (" when decompressed" if suffix is not None else ""), path=path
+        ) from None
+    result = np.frombuffer(content, dtype=np.uint8)
+    result.flags.writeable = False
+    return result
 
 
 @contextmanager
@@ -167,7 +145,7 @@ def open_for_writing(path: str | Path) -> Iterator[IO[bytes]]:
     >>> path = Path(tempfile.mkdtemp()) / "a.txt.zst"
     >>> with open_for_writing(path) as file:
     ...     _ = file.write(b"text")
-    >>> path.read_bytes()[:4] == _MAGIC[".zst"]
+    >>> path.read_bytes()[:4] == MAGIC[".zst"]
     True
     """
     path = Path(path)
@@ -196,48 +174,10 @@ def _compressor(file: IO[bytes], suffix: str) -> IO[bytes]:
 
 def _compression(head: bytes, path: Path) -> str | None:
     """The compression of a file by its first bytes, as a suffix."""
-    for suffix, magic in _MAGIC.items():
+    for suffix, magic in MAGIC.items():
         if head.startswith(magic):
             return suffix
     promised = path.suffix.lower()
-    if promised in _MAGIC:
-        raise DataError(f"is named {promised} but is not {_FORMAT_NAME[promised]} data", path=path)
+    if promised in MAGIC:
+        raise DataError(f"is named {promised} but is not {FORMAT_NAME[promised]} data", path=path)
     return None
-
-
-def _decompressed(content: bytes, path: Path) -> NDArray[np.uint8]:
-    suffix = _compression(content[:8], path)
-    try:
-        if suffix == ".gz":
-            content = gzip.decompress(content)
-        elif suffix == ".xz":
-            content = lzma.decompress(content)
-        elif suffix == ".zst":
-            content = _unzstd(content)
-    except (EOFError, OSError, zlib.error, lzma.LZMAError, _ZstdCorrupt) as error:
-        name = _FORMAT_NAME[suffix or ".gz"]
-        raise DataError(f"the {name} data is cut short or corrupt: {error}", path=path) from None
-    except MemoryError:
-        raise DataError("does not fit into memory when decompressed", path=path) from None
-    return np.frombuffer(content, dtype=np.uint8)
-
-
-class _ZstdCorrupt(Exception):
-    """Zstandard data that does not decompress."""
-
-
-def _unzstd(content: bytes) -> bytes:
-    import zstandard
-
-    parts = []
-    while content:
-        # zstandard's file reader takes a frame that is cut short for a whole one; this object tells.
-        frame = zstandard.ZstdDecompressor().decompressobj()
-        try:
-            parts.append(frame.decompress(content))
-        except zstandard.ZstdError as error:
-            raise _ZstdCorrupt(str(error)) from None
-        if not frame.eof:
-            raise _ZstdCorrupt("the last frame has no end")
-        content = frame.unused_data
-    return b"".join(parts)

@@ -145,7 +145,10 @@ def csv_header(content: NDArray[np.uint8], delimiter: str, path: Path) -> list[s
         text = header.decode().rstrip("\r")
     except UnicodeDecodeError:
         raise DataError("header is not UTF-8 text", path=path, line=1) from None
-    names = next(csv.reader([text], delimiter=delimiter), [])
+    try:
+        names = next(csv.reader([text], delimiter=delimiter, strict=True), [])
+    except csv.Error as error:
+        raise DataError(f"header cannot be read: {error}", path=path, line=1) from None
     if not names:
         raise DataError("is empty, expected a header line with column names", path=path, line=1)
     return names

@@ -14,7 +14,7 @@ from gradrank.data.formats.compressed import open_for_writing
 from gradrank.data.formats.letor_fault import shown
 from gradrank.data.formats.number_kernel import LONGEST_NUMBER, write_float32, write_whole
 from gradrank.data.precision import Matrix
-from gradrank.data.ranking_data import RankingData
+from gradrank.data.ranking_data import RankingData, check_features
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
 from gradrank.runtime.kernels import njit
@@ -62,6 +62,8 @@ def write_letor(data: RankingData, path: str | Path, *, label: str | None = None
 
     def text_of(rows: tuple[int, int]) -> memoryview | bytes:
         first, end = rows
+        # Features of a memory map were not looked at: numbers that are infinite would be written as others.
+        check_features(data.X[first:end], first)
         qid = data.qid[query_of_row[first:end]]
         docid = Strings.of([""] * (end - first)) if data.docid is None else data.docid[first:end]
         if data.X.dtype != np.float32:

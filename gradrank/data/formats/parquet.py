@@ -14,6 +14,7 @@ from gradrank.data.tables import (
     assemble,
     block_rows,
     check_numeric,
+    checked,
     existing,
     is_numeric,
     recorded_roles,
@@ -90,7 +91,7 @@ def parquet_parts(path: Path) -> list[Path]:
 
 def _columns(path: Path, names: list[str]) -> Any:
     with require("pyarrow.parquet", "parquet").ParquetFile(path) as file:
-        return file.read(columns=names)
+        return checked(file.read(columns=names))
 
 
 def _blocks(parts: Sequence[Path], names: Sequence[str]) -> Iterator[list[Any]]:
@@ -98,6 +99,7 @@ def _blocks(parts: Sequence[Path], names: Sequence[str]) -> Iterator[list[Any]]:
     for part in parts if names else ():
         with require("pyarrow.parquet", "parquet").ParquetFile(part) as file:
             for batch in file.iter_batches(batch_size=block_rows(len(names)), columns=list(names)):
+                checked(batch)
                 yield [batch.column(name) for name in names]
 
 

@@ -12,6 +12,7 @@ from gradrank.data.formats.compressed import open_for_writing, read_bytes
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.topk import document_ids, is_top_k
 from gradrank.errors import DataError
+from gradrank.runtime.json_text import parse_json
 
 
 def write_top_k(data: RankingData, path: str | Path, *, source: str | None = None) -> None:
@@ -92,7 +93,7 @@ def read_preferences(path: str | Path) -> dict[str, list[tuple[str, str]]]:
 
 def _truth_line(line: str, path: str | Path, number: int) -> tuple[str, int, list[str], list[str]]:
     try:
-        value: Any = json.loads(line)
+        value: Any = parse_json(line)
         query, top, rest = str(value["query"]), value["top"], value.get("rest", [])
         k = value.get("k", len(top))
         fits = isinstance(top, list) and isinstance(rest, list) and isinstance(k, int) and k >= len(top)

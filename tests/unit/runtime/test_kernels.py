@@ -189,3 +189,44 @@ def test_commands_on_a_terminal_say_that_they_compile(
 
     half(1)
     assert ("compiling" in capsys.readouterr().err) == said
+
+
+def test_a_cache_that_cannot_be_read_or_written_does_no_harm(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    nowhere = {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null"}
+    plain = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"} | nowhere
+
+    def run(before: str = "") -> list[str]:
+        command = [sys.executable, "-B", "-c", f"{before}\nimport runpy, sys\nrunpy.run_path(sys.argv.pop(1))"]
+        done = subprocess.run(
+            [*command, str(script), "float64"], capture_output=True, text=True, env=plain, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"
+    assert run(full) == ["45.0", "compiled"]
+    assert not list(tmp_path.rglob("*.nbc"))
+    assert run() == ["45.0", "compiled"]
+    # A folder that may only be read: Numba tries to write there and takes no cache at all.
+    refused = "import tempfile\ndef no(*_, **__): raise PermissionError\ntempfile.TemporaryFile = no"
+    assert run(refused) == ["45.0", "loaded"]
+    [index], [code] = tmp_path.rglob("*.nbi"), tmp_path.rglob("*.nbc")
+    content = code.read_bytes()
+    for file, damaged in (
+        (index, b""),
+        (index, index.read_bytes()[:-9]),
+        (code, b""),
+        (code, content[: len(content) // 2]),
+        (code, content[:-100] + bytes(100)),
+    ):
+        file.write_bytes(damaged)
+        assert run() == ["45.0", "compiled"]
+    assert run() == ["45.0", "loaded"]
+    # Neither the folder of the script nor a home: where the files would be is something else.
+    for file in (tmp_path / "__pycache__").iterdir():
+        file.unlink()
+    (tmp_path / "__pycache__").rmdir()
+    (tmp_path / "__pycache__").write_text("")
+    assert run() == ["45.0", "compiled"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from gradrank.runtime import kernels
+from gradrank.runtime import kernel_cache, kernels
 
 ADVICE = (
     "Numba {version} has changed {what}, which its documentation does not promise. Nothing is broken yet: kernels.py "
@@ -19,6 +19,16 @@ ADVICE = (
     "gradrank/runtime/kernels.py, or keep the upper bound of numba in pyproject.toml below this version."
 )
 CACHE = "processes that compile at once may load each other's code, until this is adapted"
+METHODS = {
+    "save": ["self", "key", "data"],
+    "load": ["self", "key"],
+    "_load_index": ["self"],
+    "_save_data": ["self", "name", "data"],
+    "_load_data": ["self", "name"],
+    "_data_path": ["self", "name"],
+    "_dump": ["self", "obj"],
+    "_open_for_write": ["self", "filepath"],
+}
 SLOW = "kernels compile more slowly"
 
 
@@ -32,14 +42,16 @@ def test_the_cache_can_be_shared() -> None:
         return x
 
     said = advice("the files of its cache", CACHE, "numba/core/caching.py")
-    assert kernels.IndexDataCacheFile is not None, said
-    assert isinstance(kernel._cache._cache_file, kernels.SharedCacheFile), said
+    assert kernel_cache.IndexDataCacheFile is not None, said
+    assert isinstance(kernel._cache._cache_file, kernel_cache.SharedCacheFile), said
     wanted = ["self", "cache_path", "filename_base", "source_stamp"]
-    assert list(inspect.signature(kernels.IndexDataCacheFile.__init__).parameters) == wanted, said
-    for name, parameters in {"save": ["self", "key", "data"], "load": ["self", "key"], "_load_index": ["self"]}.items():
-        method = getattr(kernels.IndexDataCacheFile, name, None)
+    assert list(inspect.signature(kernel_cache.IndexDataCacheFile.__init__).parameters) == wanted, said
+    for name, parameters in METHODS.items():
+        method = getattr(kernel_cache.IndexDataCacheFile, name, None)
         assert method is not None, said
         assert list(inspect.signature(method).parameters) == parameters, said
+    assert hasattr(kernel._cache, "_guard_against_spurious_io_errors"), said
+    assert isinstance(kernel_cache.CompileResultCacheImpl._locator_classes, list), said
 
 
 def test_options_that_save_compiling_are_known() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradrank.data.formats.binary import MANIFEST, open_binary, write_binary, write_binary_blocks
+from gradrank.data.formats.binary import open_binary, write_binary, write_binary_blocks
+from gradrank.data.formats.binary_layout import MANIFEST
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
 from tests.support.data import assert_same
@@ -136,11 +138,16 @@ def edit_manifest(path: Path, **changes: object) -> None:
     [
         ({"format": "other"}, "is not one of gradrank-data"),
         ({"version": 2}, "has format version 2, this gradrank reads version 1"),
-        ({"arrays": {}}, "does not describe gradrank-data"),
-        ({"arrays": None}, "does not describe gradrank-data"),
-        ({"arrays": {"X": {"dtype": "nonsense", "shape": [1]}}}, "does not describe gradrank-data"),
-        ({"labels": ["a", "b", "c"]}, "does not describe gradrank-data"),
-        ({"features": ["one"]}, "do not fit together"),
+        ({"arrays": {}}, "does not name the array 'X'"),
+        ({"arrays": None}, "has no table of arrays"),
+        ({"arrays": {"X": {"dtype": "nonsense", "shape": [1]}}}, "does not name the array 'indptr'"),
+        ({"labels": ["a", "b", "c"]}, "does not name the array 'label-2'"),
+        ({"labels": ["a"]}, "names an array 'label-1', which gradrank-data does not have"),
+        ({"labels": [["a"], 2]}, "has no list of names as 'labels'"),
+        ({"labels": ["a", "a"]}, "gives 'a' twice among its labels"),
+        ({"features": ["one"]}, "there are 1 feature names for 2 features"),
+        ({"features": ["one", "one"]}, "gives 'one' twice among its features"),
+        ({"features": None}, "has no list of names as 'features'"),
     ],
 )
 def test_wrong_manifest(tmp_path, changes, message):
@@ -168,3 +175,110 @@ def test_no_such_folder(tmp_path):
         open_binary(tmp_path)
     with pytest.raises(DataError, match="cannot be written"):
         write_binary(example(), tmp_path / "nowhere" / "a.gradrank")
+
+
+def edit_array(path: Path, name: str, **changes: object) -> None:
+    arrays = json.loads((path / MANIFEST).read_text(encoding="utf-8"))["arrays"]
+    arrays[name] = arrays.get(name, {}) | changes
+    edit_manifest(path, arrays=arrays)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("X", {"dtype": "|O8"}, r"'X' is of type '\|O8', expected <f4 or <f8"),
+        ("label-0", {"dtype": "<i4"}, "'label-0' is of type '<i4', expected <f4"),
+        ("indptr", {"dtype": "<u8"}, "'indptr' is of type '<u8', expected <i8"),
+        ("qid.text", {"dtype": "|S1"}, "'qid.text' is of type"),
+        ("weight", {"dtype": ["<f8"]}, "'weight' is of type"),
+        ("X", {"shape": [-1, -6]}, "expected 2 whole numbers"),
+        ("X", {"shape": [6]}, "expected 2 whole numbers"),
+        ("X", {"shape": [3.0, 2]}, "expected 2 whole numbers"),
+        ("X", {"shape": [True, 6]}, "expected 2 whole numbers"),
+        # 2^63 rows of 2 float32 are 0 bytes to arithmetic that wraps around.
+        ("X", {"shape": [2**62, 2]}, "has 24 bytes, expected 36893488147419103232"),
+        ("X", {"shape": [2**64, 0]}, "expected 2 whole numbers"),
+        ("../label-0", {"dtype": "<f4", "shape": [3]}, r"names an array '\.\./label-0'"),
+        ("/etc/passwd", {"dtype": "|u1", "shape": [3]}, "names an array '/etc/passwd'"),
+    ],
+)
+def test_arrays_of_other_types_and_shapes(tmp_path, name, changes, message):
+    path = tmp_path / "a.gradrank"
+    write_binary(example(), path)
+    edit_array(path, name, **changes)
+    with pytest.raises(DataError, match=message):
+        open_binary(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "message"),
+    [
+        # Differences of neighbors wrap around to positive numbers.
+        ("indptr", [0, 2**63 - 1, 3], "do not fit together"),
+        ("indptr", [0, -(2**63), 3], "do not fit together"),
+        ("indptr", [1, 2, 3], "do not fit together"),
+        ("qid.offsets", [0, 2**40, 3], "offsets of 'qid' do not lie within its text"),
+        ("qid.offsets", [-1, 2, 3], "offsets of 'qid' do not lie within its text"),
+        ("qid.offsets", [0, 2, 4], "offsets of 'qid' do not lie within its text"),
+        ("docid.offsets", [0, 2**62, -(2**62), 3], "offsets of 'docid' do not lie within its text"),
+    ],
+)
+def test_numbers_that_kernels_would_trust(tmp_path, name, numbers, message):
+    path = tmp_path / "a.gradrank"
+    write_binary(example(), path)
+    (path / f"{name}.bin").write_bytes(np.array(numbers, dtype="<i8").tobytes())
+    with pytest.raises(DataError, match=message):
+        open_binary(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "value", "message"),
+    [
+        ("weight", "<f8", np.nan, "weight of query 1 is nan"),
+        ("weight", "<f8", -1.0, "weight of query 1 is -1"),
+        ("label-0", "<f4", np.inf, "of document 1 is infinite"),
+    ],
+)
+def test_labels_and_weights_are_checked(tmp_path, name, dtype, value, message):
+    path = tmp_path / "a.gradrank"
+    write_binary(example(), path)
+    numbers = np.fromfile(path / f"{name}.bin", dtype=dtype)
+    numbers[0] = value
+    numbers.tofile(path / f"{name}.bin")
+    with pytest.raises(DataError, match=message):
+        open_binary(path)
+
+
+def test_a_mere_claim_of_documents(tmp_path):
+    path = tmp_path / "a.gradrank"
+    write_binary(RankingData.from_arrays(np.empty((2, 0)), qid=[1, 1]), path)
+    edit_array(path, "X", shape=[10**15, 0])
+    (path / "indptr.bin").write_bytes(np.array([0, 10**15], dtype="<i8").tobytes())
+    with pytest.raises(DataError, match="do not fit together"):
+        open_binary(path)
+
+
+@pytest.mark.parametrize("name", ["X.bin", MANIFEST])
+def test_links_out_of_the_folder(tmp_path, name):
+    path = tmp_path / "a.gradrank"
+    write_binary(example(), path)
+    (path / name).replace(tmp_path / name)
+    (path / name).symlink_to(tmp_path / name)
+    with pytest.raises(DataError, match="is a link to a place outside of its folder"):
+        open_binary(path)
+    (tmp_path / "link").symlink_to(path)  # a link to the folder is another name of it
+    (path / name).unlink()
+    (tmp_path / name).replace(path / name)
+    assert_same(open_binary(tmp_path / "link"), example())
+
+
+def test_pipes_and_nested_manifests(tmp_path):
+    path = tmp_path / "a.gradrank"
+    write_binary(example(), path)
+    (path / "X.bin").unlink()
+    os.mkfifo(path / "X.bin")
+    with pytest.raises(DataError, match=r"X\.bin: is not an ordinary file"):
+        open_binary(path)
+    (path / MANIFEST).write_text("[" * 100_000)
+    with pytest.raises(DataError, match="nested too deeply"):
+        open_binary(path)
