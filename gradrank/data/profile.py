@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.data.clicks.readers import intern
+from gradrank.data.clicks.interning import intern
 from gradrank.data.doubts import label_doubts, ordering_doubts
 from gradrank.data.label_facts import label_facts
 from gradrank.data.ranking_data import RankingData

@@ -118,8 +118,8 @@ class RankingData:
         labels = {str(name): _label_column(str(name), values, n_docs) for name, values in columns.items()}
         indptr, ids, order = _group(n_docs, qid, group, regroup)
         names = default_feature_names(features.shape[1]) if feature_names is None else tuple(feature_names)
-        _check_feature_names(names, features.shape[1])
-        document_weights = None if document_weight is None else _document_weights(document_weight, n_docs)
+        check_feature_names(names, features.shape[1])
+        document_weights = None if document_weight is None else checked_document_weights(document_weight, n_docs)
         doc_names = None if docid is None else Strings.of(docid)
         if doc_names is not None and len(doc_names) != n_docs:
             raise DataError(f"there are {len(doc_names)} document ids for {n_docs} documents")
@@ -135,7 +135,7 @@ class RankingData:
             labels=labels,
             qid=ids,
             docid=doc_names,
-            weight=None if weight is None else _query_weights(weight, len(ids)),
+            weight=None if weight is None else checked_query_weights(weight, len(ids)),
             document_weight=document_weights,
             feature_names=names,
             rows=order,
@@ -267,7 +267,7 @@ class RankingData:
 
     def with_weight(self, weight: ArrayLike | None) -> RankingData:
         """The same data with other query weights, one per query in this data's order."""
-        checked = None if weight is None else _query_weights(weight, self.n_queries)
+        checked = None if weight is None else checked_query_weights(weight, self.n_queries)
         return replace(self, weight=checked)
 
     def with_document_weight(self, weight: ArrayLike | None) -> RankingData:
@@ -288,7 +288,7 @@ class RankingData:
         >>> data.with_document_weight([4.0, 1.0]).document_weight.tolist()
         [4.0, 1.0]
         """
-        return replace(self, document_weight=None if weight is None else _document_weights(weight, self.n_docs))
+        return replace(self, document_weight=None if weight is None else checked_document_weights(weight, self.n_docs))
 
     def row_weights(self) -> NDArray[np.float64]:
         """For each document its weight times that of its query."""
@@ -387,12 +387,27 @@ def check_features(features: Matrix, first_row: int = 0) -> None:
             )
 
 
-def _check_feature_names(names: tuple[str, ...], count: int) -> None:
+def check_feature_names(names: tuple[str, ...], count: int) -> None:
+    """Refuse names that are too few or too many, or given twice."""
     if len(names) != count:
         raise DataError(f"there are {len(names)} feature names for {count} features")
-    if len(set(names)) != count:
-        twice = next(name for index, name in enumerate(names) if name in names[:index])
+    twice = first_repeated(names)
+    if twice is not None:
         raise DataError(f"feature name {twice!r} is given twice")
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """The first name that came before, if any.
+
+    >>> first_repeated(["a", "b", "a"])
+    'a'
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def _label_column(name: str, values: ArrayLike, n_docs: int) -> NDArray[np.float32]:
@@ -413,7 +428,8 @@ def check_label(name: str, column: NDArray[np.float32], first_row: int = 0) -> N
         raise DataError(f"label {name!r} of document {row + 1} is infinite, expected a number or NaN (unjudged)")
 
 
-def _query_weights(values: ArrayLike, n_queries: int) -> NDArray[np.float64]:
+def checked_query_weights(values: ArrayLike, n_queries: int) -> NDArray[np.float64]:
+    """Weights of queries as an array, refused if one is not finite or below 0."""
     weight = np.asarray(values, dtype=np.float64)
     if weight.shape != (n_queries,):
         raise DataError(f"weight has shape {weight.shape}, expected one number for each of {n_queries} queries")
@@ -423,7 +439,8 @@ def _query_weights(values: ArrayLike, n_queries: int) -> NDArray[np.float64]:
     return weight
 
 
-def _document_weights(values: ArrayLike, n_docs: int) -> NDArray[np.float64]:
+def checked_document_weights(values: ArrayLike, n_docs: int) -> NDArray[np.float64]:
+    """Weights of documents as an array, refused if one is not finite or below 0."""
     weight = np.asarray(values, dtype=np.float64)
     if weight.shape != (n_docs,):
         raise DataError(f"document_weight has shape {weight.shape}, expected one number for each of {n_docs} documents")

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gradrank.data.ranking_data import PRIMARY_LABEL
+from gradrank.data.ranking_data import PRIMARY_LABEL, first_repeated
 from gradrank.errors import DataError
 from gradrank.runtime.warn import warn
 
@@ -227,8 +227,8 @@ def _explicit(
 ) -> dict[str, str]:
     """Columns whose role was named, with the argument that named it."""
     present = set(names)
-    if len(present) != len(names):
-        twice = next(name for index, name in enumerate(names) if name in names[:index])
+    twice = first_repeated(names)
+    if twice is not None:
         raise DataError(f"column {twice!r} comes twice", path=path)
     explicit: dict[str, str] = {}
     for role, column in (

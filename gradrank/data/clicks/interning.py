@@ -64,6 +64,21 @@ class Interner:
                 self._text = _doubled(self._text)
 
 
+def intern(
+    buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], Strings]:
+    """Number the distinct strings among ``buffer[starts[i]:ends[i]]`` by first appearance.
+
+    >>> column = Strings.of(["b", "a", "b"])
+    >>> codes, distinct = intern(column.buffer, column.offsets[:-1], column.offsets[1:])
+    >>> codes.tolist(), list(distinct)
+    ([0, 1, 0], ['b', 'a'])
+    """
+    names = Interner()
+    codes = names.add(np.ascontiguousarray(buffer), starts, ends)
+    return codes, names.strings()
+
+
 class PairSums:
     """Sums for distinct pairs of numbers, which are numbered by first appearance.
 

@@ -1,6 +1,6 @@
 """Click labels: what the clicks of many users say about a document for a query.
 
-Four labels in [0, 1] from a :class:`~gradrank.data.clicks.readers.ClickLog`, per query and document:
+Six labels in [0, 1] from a :class:`~gradrank.data.clicks.click_log.ClickLog`, per query and document:
 
 ``last``
     share of the sessions showing the document in which it was clicked *last*. Svore et al. (2011, §6)
@@ -18,7 +18,11 @@ Four labels in [0, 1] from a :class:`~gradrank.data.clicks.readers.ClickLog`, pe
     document was shown, for propensities that are known (``propensity.py``). Where positions were chosen by
     chance this is the inverse-propensity estimate of attractiveness with the least variance: what was
     clicked at a position that few examine counts for many, and no impression has a huge weight. Impressions at
-    positions of unknown propensity are left out; a ratio above 1 becomes 1.
+    positions of unknown propensity are left out; a ratio above 1 becomes 1. With false clicks (trust bias) it is
+    Σ (clicks − false clicks) / Σ propensities, at least 0 (affine correction, Vardasbi et al. 2020);
+``cascade``, ``dbn``
+    under models of users who read from the top (``session_models.py``): attractiveness, and attractiveness times
+    satisfaction.
 
 A prior (a, b) adds a clicked and b unclicked sessions to each document, which tames documents shown a
 few times: (clicks + a) / (sessions + a + b). For ``examined`` it is found from the log if it is not given: the Beta
@@ -29,21 +33,19 @@ that a document that hardly anybody examined gets the mean and not 0.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.clicks.click_log import ClickLog
 from gradrank.data.clicks.position_model import count_cells, fit_position_model
+from gradrank.data.clicks.prior import suggested_prior
 from gradrank.data.clicks.propensity import Propensities
-from gradrank.data.clicks.readers import ClickLog, intern, read_rows
-from gradrank.data.formats.compressed import read_bytes
-from gradrank.data.ranking_data import RankingData
+from gradrank.data.clicks.session_models import SESSION_MODELS, fit_session_model
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
-from gradrank.runtime.files import replacing
 
-METHODS = ("last", "ctr", "debiased", "examined")
+METHODS = ("last", "ctr", "debiased", "examined", "cascade", "dbn")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +127,7 @@ def click_labels(
 
     Examples
     --------
-    >>> from gradrank.data.clicks.readers import click_log
+    >>> from gradrank.data.clicks.click_log import click_log
     >>> log = click_log([("q", ["a", "b"], ["a", "b"]), ("q", ["a", "b"], ["a"])])
     >>> click_labels(log, "last").label.tolist()
     [0.5, 0.5]
@@ -140,20 +142,38 @@ def click_labels(
     clicked = log.order > 0
     counted = [np.ones(len(pair)), clicked, log.last]
     if propensities is not None:
-        chance = np.nan_to_num(propensities.at(log.position))
-        counted += [chance, clicked & (chance > 0), chance**2]
+        counted += credited(propensities, log.position, clicked)
     sums = np.empty((len(keys), len(counted)))
     for column, values in enumerate(counted):
         sums[:, column] = np.bincount(pair, weights=values, minlength=len(keys))
     labels = labels_of_counts(
-        log.queries, log.documents, keys // width, keys % width, sums, "ctr" if method == "debiased" else method,
+        log.queries, log.documents, keys // width, keys % width, sums,
+        "ctr" if method in ("debiased", *SESSION_MODELS) else method,
         min_impressions=min_impressions, prior=prior,
     )  # fmt: skip
+    if method in SESSION_MODELS:
+        if prior is not None:
+            raise DataError(f"the label {method} has a prior of its own")
+        model = fit_session_model(log, "dbn" if method == "dbn" else "cascade")
+        useful = model.attraction if method == "cascade" else model.attraction * model.satisfaction
+        return replace(labels, label=np.where(labels.impressions < min_impressions, np.nan, useful))
     if method != "debiased":
         return labels
     label, examination = _position_based_model(pair, len(keys), log.position, clicked, labels.prior)
     label = np.where(labels.impressions < min_impressions, np.nan, label)
     return replace(labels, label=label, examination=examination)
+
+
+def credited(
+    propensities: Propensities, position: NDArray[np.int32] | NDArray[np.int64], clicked: NDArray[np.bool_]
+) -> list[NDArray[np.float64]]:
+    """For each impression its propensity, its click less the false clicks of its position, and the propensity squared.
+
+    All are 0 at positions of unknown propensity.
+    """
+    chance = np.nan_to_num(propensities.at(position))
+    clicks = np.where(chance > 0, clicked - np.nan_to_num(propensities.false_clicks_at(position)), 0.0)
+    return [chance, clicks, chance**2]
 
 
 def check_method(method: str, prior: tuple[float, float] | None, propensities: Propensities | None) -> None:
@@ -198,9 +218,10 @@ def labels_of_counts(
     examined = examined_clicks = None
     if method == "examined":
         examined, examined_clicks, squares = sums[:, 3], sums[:, 4], sums[:, 5]
-        prior = _suggested_prior(examined_clicks, examined, squares) if prior is None else prior
+        prior = suggested_prior(examined_clicks, examined, squares) if prior is None else prior
         with np.errstate(invalid="ignore", divide="ignore"):
-            label = np.minimum((examined_clicks + prior[0]) / (examined + sum(prior)), 1.0)
+            # False clicks are taken off as expected, and may have been fewer.
+            label = np.clip((examined_clicks + prior[0]) / (examined + sum(prior)), 0.0, 1.0)
         label[examined == 0] = np.nan
     else:
         prior = (0.0, 0.0) if prior is None else prior
@@ -220,25 +241,6 @@ def labels_of_counts(
     )
 
 
-def _suggested_prior(
-    clicks: NDArray[np.float64], examined: NDArray[np.float64], squares: NDArray[np.float64]
-) -> tuple[float, float]:
-    """The Beta prior with mean and variance of the documents' attractiveness, by moments.
-
-    A document with attractiveness α has Σ p·α clicks in expectation, with variance Σ p·α − Σ p²·α²; what the squared
-    deviations from the mean have beyond that is the variance of α.
-    """
-    total = float(examined.sum())
-    mean = float(clicks.sum()) / total if total > 0 else 0.0
-    if not 0 < mean < 1:
-        return (0.0, 0.0)
-    within = examined * mean - squares * mean**2
-    variance = float(((clicks - examined * mean) ** 2 - within).sum() / (examined**2).sum())
-    # At least as wide as if each document were worth ten thousand sessions, at most uniform.
-    strength = min(max(mean * (1 - mean) / variance - 1, 0.1), 1e4) if variance > 0 else 1e4
-    return (strength * mean, strength * (1 - mean))
-
-
 def _position_based_model(
     pair: NDArray[np.int64],
     n_pairs: int,
@@ -252,144 +254,3 @@ def _position_based_model(
     scale = fitted.examined.max(initial=0) or 1.0
     examination = Examination(positions.astype(np.int64), fitted.examined / scale, fitted.trace, fitted.converged)
     return fitted.attraction * scale, examination
-
-
-# ---------------------------------------------------------------------- joining
-@dataclass(frozen=True)
-class JoinCounts:
-    """What joining click labels to data found and did not find."""
-
-    documents_matched: int
-    """Documents of the data that have a row of clicks."""
-    documents_unmatched: int
-    documents_labeled: int
-    """Matched documents shown often enough for a label."""
-    queries_matched: int
-    """Queries of the data with at least one matched document."""
-    queries_unmatched: int
-    rows_used: int
-    """Rows of clicks whose document is in the data."""
-    rows_unused: int
-
-
-def join_clicks(data: RankingData, labels: ClickLabels, name: str = "clicks") -> tuple[RankingData, JoinCounts]:
-    """The data with click labels as one more label source, joined by query id and document id.
-
-    Parameters
-    ----------
-    data
-        Data with document ids.
-    labels
-        The click labels; documents without any get NaN.
-    name
-        Name of the label source.
-
-    Returns
-    -------
-    The data, and counts of what was found and what was not.
-
-    Examples
-    --------
-    >>> from gradrank.data.clicks.readers import click_log
-    >>> data = RankingData.from_arrays([[1.0], [2.0]], [0, 1], qid=["q", "q"], docid=["a", "z"])
-    >>> joined, counts = join_clicks(data, click_labels(click_log([("q", ["a", "b"], ["a"])])))
-    >>> joined.label("clicks").tolist(), counts.documents_unmatched, counts.rows_unused
-    ([1.0, nan], 1, 1)
-    """
-    if data.docid is None:
-        raise DataError("this data has no document ids, so clicks cannot be joined to it")
-    query = places_among(labels.queries, data.qid)[data.query_of_row()]
-    document = places_among(labels.documents, data.docid)
-    known = (query >= 0) & (document >= 0)
-    width = max(1, len(labels.documents))
-    wanted = query * width + document
-    keys = labels.query.astype(np.int64) * width + labels.document
-    by_key = np.argsort(keys, kind="stable")
-    found = np.searchsorted(keys, wanted, sorter=by_key)
-    row = by_key[np.minimum(found, len(keys) - 1)] if len(keys) else np.zeros(len(wanted), dtype=np.int64)
-    matched = known & (found < len(keys))
-    matched[matched] = keys[row[matched]] == wanted[matched]
-    column = np.full(data.n_docs, np.nan)
-    column[matched] = labels.label[row[matched]]
-    n_matched = int(matched.sum())
-    matched_queries = int(np.logical_or.reduceat(matched, data.indptr[:-1]).sum())
-    used = len(np.unique(row[matched]))
-    counts = JoinCounts(
-        documents_matched=n_matched,
-        documents_unmatched=data.n_docs - n_matched,
-        documents_labeled=int((~np.isnan(column)).sum()),
-        queries_matched=matched_queries,
-        queries_unmatched=data.n_queries - matched_queries,
-        rows_used=used,
-        rows_unused=len(labels) - used,
-    )
-    return data.with_label(name, column), counts
-
-
-def places_among(known: Strings, wanted: Strings) -> NDArray[np.int64]:
-    """For each wanted string its place among the known, which are distinct; −1 if it is not there."""
-    buffer = np.concatenate((known.buffer, wanted.buffer))
-    shift = len(known.buffer)
-    starts = np.concatenate((known.offsets[:-1], np.asarray(wanted.offsets[:-1]) + shift))
-    ends = np.concatenate((known.offsets[1:], np.asarray(wanted.offsets[1:]) + shift))
-    # Numbered by first appearance, the known strings are 0, 1, 2, …
-    codes = intern(buffer, starts, ends)[0][len(known) :].astype(np.int64)
-    return np.where(codes < len(known), codes, -1)
-
-
-# ---------------------------------------------------------------------- files
-_COLUMNS = ("qid", "docid", "label", "impressions", "clicks", "last_clicks")
-
-
-def write_click_labels(labels: ClickLabels, path: str | Path) -> None:
-    """Write labels as tab-separated rows with the header ``qid docid label impressions clicks last_clicks``.
-
-    >>> import tempfile
-    >>> from gradrank.data.clicks.readers import click_log
-    >>> path = Path(tempfile.mkdtemp()) / "clicks.tsv"
-    >>> write_click_labels(click_labels(click_log([("q", ["a"], ["a"])])), path)
-    >>> path.read_text().splitlines()[1].split()
-    ['q', 'a', '1.0', '1', '1', '1']
-    """
-    queries, documents = labels.queries.to_list(), labels.documents.to_list()
-    for value in (*queries, *documents):
-        if "\t" in value or "\n" in value or "\r" in value:
-            raise DataError(f"id {value!r} holds a tab or line end and cannot be written as a row", path=path)
-    rows = zip(
-        labels.query.tolist(),
-        labels.document.tolist(),
-        labels.label.tolist(),
-        labels.impressions.tolist(),
-        labels.clicks.tolist(),
-        labels.last_clicks.tolist(),
-        strict=True,
-    )
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
-        file.write("\t".join(_COLUMNS) + "\n")
-        for query, document, label, impressions, clicks, last_clicks in rows:
-            file.write(f"{queries[query]}\t{documents[document]}\t{label!r}\t{impressions}\t{clicks}\t{last_clicks}\n")
-
-
-def read_click_labels(path: str | Path) -> ClickLabels:
-    """Read what :func:`write_click_labels` wrote, or a file like it; a label may be ``nan`` or empty."""
-    rows = read_rows(read_bytes(path), path, "\t", _COLUMNS)
-    query, queries = rows.codes("qid")
-    document, documents = rows.codes("docid")
-    impressions, clicks, last_clicks = (rows.numbers(column) for column in _COLUMNS[3:])
-    label = np.empty(len(query))
-    for row in range(len(query)):
-        text = rows.text("label", row).strip() or "nan"
-        try:
-            label[row] = float(text)
-        except ValueError:
-            label[row] = -1.0
-        if not (np.isnan(label[row]) or 0 <= label[row] <= 1):
-            rows.fail("label", row, "a number from 0 to 1, or nan")
-    keys = query.astype(np.int64) * max(1, len(documents)) + document
-    _, first = np.unique(keys, return_index=True)
-    if len(first) < len(keys):
-        again = np.ones(len(keys), dtype=bool)
-        again[first] = False
-        row = int(np.flatnonzero(again)[0])
-        rows.fail("docid", row, f"each document once for query {rows.text('qid', row)!r}, but it came before")
-    return ClickLabels(queries, documents, query, document, label, impressions, clicks, last_clicks)

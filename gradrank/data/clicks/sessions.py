@@ -1,15 +1,15 @@
-"""Sessions as training data, and how well a click model foretells sessions that it has not seen."""
+"""Sessions as training data: one query each, or counted by document and position."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.data.clicks.labels import ClickLabels, click_labels, places_among
-from gradrank.data.clicks.propensity import Propensities, estimate_propensities
-from gradrank.data.clicks.readers import ClickLog
+from gradrank.data.clicks.click_log import ClickLog
+from gradrank.data.clicks.joining import places_among
+from gradrank.data.clicks.propensity import Propensities
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
@@ -21,7 +21,7 @@ POSITION = "position"
 def take_sessions(log: ClickLog, sessions: NDArray[np.bool_] | NDArray[np.int64]) -> ClickLog:
     """Some sessions of a log, with the same numbers of queries and documents.
 
-    >>> from gradrank.data.clicks.readers import click_log
+    >>> from gradrank.data.clicks.click_log import click_log
     >>> log = click_log([("q", ["a"], []), ("q", ["b", "a"], ["a"])])
     >>> take_sessions(log, np.array([False, True])).document.tolist()
     [1, 0]
@@ -50,7 +50,7 @@ def take_sessions(log: ClickLog, sessions: NDArray[np.bool_] | NDArray[np.int64]
 def rows_of_log(log: ClickLog, data: RankingData) -> NDArray[np.int64]:
     """For each impression of a log the row of its document in the data, −1 where there is none.
 
-    >>> from gradrank.data.clicks.readers import click_log
+    >>> from gradrank.data.clicks.click_log import click_log
     >>> data = RankingData.from_arrays([[1.0], [2.0]], [0, 1], qid=["q", "q"], docid=["a", "b"])
     >>> rows_of_log(click_log([("q", ["b", "x"], [])]), data).tolist()
     [1, -1]
@@ -81,7 +81,9 @@ def session_data(
     documents' features again: for more than about a million sessions make labels of them instead.
 
     With propensities, clicked documents get the weights 1/propensity (inverse propensity), which is what makes a loss
-    summed over clicks unbiased (Joachims et al. 2017).
+    summed over clicks unbiased (Joachims et al. 2017). With false clicks (trust bias) a click counts by the share of
+    its position's clicks that are true, (1 − false/all)/propensity, which is right for the mean of each position
+    (Agarwal et al. 2019).
 
     Parameters
     ----------
@@ -99,7 +101,7 @@ def session_data(
     Examples
     --------
     >>> from gradrank.data.clicks.propensity import given_propensities
-    >>> from gradrank.data.clicks.readers import click_log
+    >>> from gradrank.data.clicks.click_log import click_log
     >>> data = RankingData.from_arrays([[1.0], [2.0]], [0, 1], qid=["q", "q"], docid=["a", "b"])
     >>> log = click_log([("q", ["a", "b"], ["b"]), ("q", ["a", "b"], ["a"])])
     >>> sessions = session_data(data, log, given_propensities([1.0, 0.5]))
@@ -122,7 +124,8 @@ def session_data(
     names = log.queries[log.query[numbers].astype(np.int64)]
     weight = None
     if propensities is not None:
-        weight = np.where(clicked, 1.0 / np.maximum(chance, clip), 1.0)[kept]
+        worth = _true_share(log, propensities) / np.maximum(chance, clip)
+        weight = np.where(clicked, worth, 1.0)[kept]
         weight[clicked[kept]] /= weight[clicked[kept]].mean()
     return RankingData(
         X=np.ascontiguousarray(data.X[rows[kept]]),  # type: ignore[arg-type]
@@ -138,81 +141,60 @@ def session_data(
     )
 
 
-# ---------------------------------------------------------------------- held-out likelihood
-@dataclass(frozen=True)
-class HeldOut:
-    """Mean log likelihood per impression of clicks that the models have not seen; higher is better."""
+def _true_share(log: ClickLog, propensities: Propensities) -> NDArray[np.float64]:
+    """For each impression the share of the clicks at its position that are not false."""
+    if propensities.false_clicks is None:
+        return np.ones(log.n_impressions)
+    positions, place = np.unique(log.position, return_inverse=True)
+    place = place.reshape(-1)
+    rate = np.bincount(place, weights=log.order > 0) / np.bincount(place)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = 1.0 - propensities.false_clicks_at(positions) / rate
+    return np.clip(np.nan_to_num(share), 0.01, 1.0)[place]
 
-    naive: float
-    """Click-through rates, the same at every position."""
-    position_based: float
-    """Propensity of the position times attractiveness."""
-    impressions: int
-    """Impressions that it is the mean over."""
 
+def impression_data(data: RankingData, log: ClickLog) -> RankingData:
+    """One row per document and position at which it was shown, whatever the number of sessions.
 
-def held_out_likelihood(
-    log: ClickLog,
-    propensities: Propensities | None = None,
-    *,
-    method: str = "auto",
-    share: float = 0.2,
-    random_state: int = 0,
-) -> HeldOut:
-    """Compare a position-based model with a naive one on sessions that neither was made from.
-
-    Both give each document of a query one number, from the other sessions and with a prior from the log, and both
-    give documents without such sessions the mean.
+    The labels are ``label``, the share of these impressions that were clicked, and ``position``; the document weights
+    are the numbers of impressions. A model of single clicks (``Logistic``) learns the same from these rows as from the
+    sessions. Documents that the data does not have are left out.
 
     Parameters
     ----------
+    data
+        Features of the documents, with document ids.
     log
         The click log.
-    propensities
-        Known propensities; None = they are estimated from the other sessions.
-    method
-        How they are estimated; see :func:`estimate_propensities`.
-    share
-        Share of the sessions that are held out.
-    random_state
-        Seed of their choice.
 
     Examples
     --------
-    >>> from gradrank.data.artificial import make_data
-    >>> from gradrank.data.clicks.simulate import simulate_log
-    >>> data = make_data(50, n_docs=8, n_features=5)
-    >>> log = simulate_log(data, {"old": data.X[:, 0], "new": data.X[:, 1]}, 20_000, shown=5)
-    >>> found = held_out_likelihood(log)
-    >>> found.naive < found.position_based
-    True
+    >>> from gradrank.data.clicks.click_log import click_log
+    >>> data = RankingData.from_arrays([[1.0], [2.0]], [0, 1], qid=["q", "q"], docid=["a", "b"])
+    >>> shown = impression_data(data, click_log([("q", ["a", "b"], ["b"]), ("q", ["a", "b"], []), ("q", ["b"], [])]))
+    >>> shown.label().tolist(), shown.label("position").tolist(), shown.document_weight.tolist()
+    ([0.0, 0.0, 0.5], [1.0, 1.0, 2.0], [2.0, 1.0, 2.0])
     """
-    if not 0 < share < 1:
-        raise DataError(f"share is {share}, expected a number between 0 and 1")
-    held = np.random.default_rng(random_state).random(log.n_sessions) < share
-    if held.all() or not held.any():
-        raise DataError(f"there are {log.n_sessions} sessions, too few to hold some out")
-    train, test = take_sessions(log, ~held), take_sessions(log, held)
-    if propensities is None:
-        propensities = estimate_propensities(train, method, replicates=2)  # type: ignore[arg-type]
-    flat = replace(propensities, probability=np.where(np.isnan(propensities.probability), np.nan, 1.0))
-    chance = propensities.at(test.position)
-    known = ~np.isnan(chance)
-    clicked = test.order[known] > 0
-    values = []
-    for model, seen in ((flat, np.ones(len(clicked))), (propensities, chance[known])):
-        attracted = _attraction_of(click_labels(train, "examined", propensities=model), test)[known]
-        click = np.clip(seen * attracted, 1e-9, 1 - 1e-9)
-        values.append(float(np.where(clicked, np.log(click), np.log1p(-click)).mean()))
-    return HeldOut(values[0], values[1], int(known.sum()))
-
-
-def _attraction_of(labels: ClickLabels, log: ClickLog) -> NDArray[np.float64]:
-    """The label of each impression's document; the prior's mean where there is none."""
-    width = max(1, len(labels.documents))
-    keys = labels.query.astype(np.int64) * width + labels.document
-    wanted = np.repeat(log.query.astype(np.int64), np.diff(log.indptr)) * width + log.document
-    found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    values = np.where(keys[found] == wanted, labels.label[found], np.nan)
-    mean = labels.prior[0] / sum(labels.prior) if sum(labels.prior) else 0.0
-    return np.where(np.isnan(values), mean, values)
+    rows = rows_of_log(log, data)
+    kept = rows >= 0
+    if not kept.any():
+        raise DataError("no session shows a document of the data")
+    width = int(log.position.max()) + 1
+    keys, cell = np.unique(rows[kept] * width + log.position[kept], return_inverse=True)
+    cell = cell.reshape(-1)
+    shown = np.bincount(cell, minlength=len(keys)).astype(np.float64)
+    clicks = np.bincount(cell, weights=log.order[kept] > 0, minlength=len(keys))
+    row = keys // width
+    query = data.query_of_row()[row]
+    numbers, start = np.unique(query, return_index=True)
+    return RankingData(
+        X=np.ascontiguousarray(data.X[row]),
+        indptr=np.append(start, len(row)).astype(np.int64),
+        labels={
+            "label": (clicks / shown).astype(np.float32),
+            POSITION: (keys % width).astype(np.float32),
+        },
+        qid=data.qid[numbers],
+        document_weight=shown,
+        feature_names=data.feature_names,
+    )

@@ -71,7 +71,7 @@ def similar_queries(
     Examples
     --------
     >>> from gradrank.data.clicks.labels import click_labels
-    >>> from gradrank.data.clicks.readers import click_log
+    >>> from gradrank.data.clicks.click_log import click_log
     >>> log = click_log([("cheap flight", ["a"], ["a"]), ("cheap flights", ["a"], ["a"]), ("news", ["b"], ["b"])])
     >>> [(i, j, round(s, 2)) for i, j, s in similar_queries(click_labels(log), "edits", threshold=0.8)]
     [(0, 1, 0.92)]
@@ -114,7 +114,7 @@ def with_similar_queries(
     Examples
     --------
     >>> from gradrank.data.clicks.labels import click_labels
-    >>> from gradrank.data.clicks.readers import click_log
+    >>> from gradrank.data.clicks.click_log import click_log
     >>> log = click_log([("flight", ["a", "b"], ["a"]), ("flights", ["a", "c"], ["a"])])
     >>> found = with_similar_queries(click_labels(log), "edits", threshold=0.8)
     >>> found.labels_before, found.labels_won

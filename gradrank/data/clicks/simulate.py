@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.clicks.agreement import agreeing_pairs
-from gradrank.data.clicks.readers import ClickLog, intern
+from gradrank.data.clicks.click_log import ClickLog
+from gradrank.data.clicks.interning import intern
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError

@@ -14,11 +14,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.clicks.click_log import match_clicks
 from gradrank.data.clicks.interning import Interner, PairSums
 from gradrank.data.clicks.json_lines import CutLines, cut_json_lines
-from gradrank.data.clicks.labels import ClickLabels, check_method, click_labels, labels_of_counts
+from gradrank.data.clicks.labels import ClickLabels, check_method, click_labels, credited, labels_of_counts
 from gradrank.data.clicks.propensity import Propensities
-from gradrank.data.clicks.readers import cut_pyclick, log_format_of, match_clicks, read_click_log
+from gradrank.data.clicks.pyclick import cut_pyclick
+from gradrank.data.clicks.readers import log_format_of, read_click_log
 from gradrank.errors import DataError
 
 _BLOCK = 1 << 23  # bytes
@@ -116,8 +118,7 @@ class _Counts:
         values[:, 1], values[:, 2] = clicked, last
         if self.propensities is not None:
             place = np.arange(len(shown)) - np.repeat(cut.shown_indptr[:-1], np.diff(cut.shown_indptr)) + 1
-            chance = np.nan_to_num(self.propensities.at(place))
-            values[:, 3], values[:, 4], values[:, 5] = chance, clicked & (chance > 0), chance**2
+            values[:, 3], values[:, 4], values[:, 5] = credited(self.propensities, place, clicked)
         if again:
             of_query, shown, values = of_query[keep], shown[keep], values[keep]
         self.sums.add(of_query, shown, values)

@@ -55,8 +55,10 @@ class Traffic:
     """Lists whose id was there before, such as a request that was sent again; the first one counts."""
 
     def sessions(self) -> list[tuple[str, list[str], list[str]]]:
-        """Query, documents shown and documents clicked of each list, as :func:`~gradrank.data.clicks.readers.click_log`
-        takes them."""
+        """Query, documents shown and documents clicked of each list.
+
+        As :func:`~gradrank.data.clicks.click_log.click_log` takes them.
+        """
         return [(item.qid, item.shown, item.clicks) for item in self.impressions]
 
 

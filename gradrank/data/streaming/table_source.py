@@ -21,6 +21,7 @@ from gradrank.data.tables import (
     arrow_errors,
     block_rows,
     check_numeric,
+    checked,
     existing,
     id_strings,
     is_numeric,
@@ -179,7 +180,8 @@ class ParquetSource(TableSource):
             wrong = [name for name in roles.features if not is_numeric(schemas[0].field(name).type)]
             if wrong:
                 with pq.ParquetFile(self._parts[0]) as file:
-                    check_numeric({name: file.read(columns=wrong).column(name) for name in wrong}, path)
+                    table = checked(file.read(columns=wrong))
+                check_numeric({name: table.column(name) for name in wrong}, path)
             # Types may differ from part to part (an integer column with a null elsewhere): let them meet.
             named = [pa.schema([schema.field(name) for name in roles.named()]) for schema in schemas]
             met = pa.unify_schemas(named, promote_options="permissive")
@@ -208,6 +210,7 @@ class ParquetSource(TableSource):
                         continue
                     rows = min(_MOST_ROWS, block_rows(len(names)))
                     for batch in file.iter_batches(batch_size=rows, row_groups=[group], columns=list(names)):
+                        checked(batch)
                         yield first, len(batch), {name: self._met(name, batch.column(name)) for name in names}
                         first += len(batch)
                     self._read += part.stat().st_size // max(1, len(groups))
@@ -256,6 +259,7 @@ class ArrowSource(TableSource):
             whole = (reader.get_batch(index) for index in range(reader.num_record_batches))
         first, rows = 0, min(_MOST_ROWS, block_rows(len(names)))
         for batch in whole:
+            checked(batch)
             for start in range(0, len(batch), rows):
                 block = batch.slice(start, rows)
                 if overlaps(first, first + len(block), only):

@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from gradrank.data.clicks.labels import (
-    ClickLabels,
-    click_labels,
-    join_clicks,
-    read_click_labels,
-    write_click_labels,
-)
-from gradrank.data.clicks.readers import ClickLog, click_log, intern, read_click_log
+from gradrank.data.clicks.click_log import ClickLog, click_log
+from gradrank.data.clicks.interning import intern
+from gradrank.data.clicks.joining import join_clicks
+from gradrank.data.clicks.label_files import read_click_labels, write_click_labels
+from gradrank.data.clicks.labels import ClickLabels, click_labels
+from gradrank.data.clicks.readers import read_click_log
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
@@ -182,6 +180,9 @@ HEADER = "session,qid,docid,position,click\n"
         ("a.csv", HEADER + "s,q,a,1,-1\n", "a.csv:2: click is '-1', expected a whole number"),
         ("a.csv", HEADER + "s,,a,1,0\n", "a.csv:2: qid is '', expected an id"),
         ("a.csv", HEADER + 's,q,"a""b",1,0\n', "a.csv:2: a quoted field"),
+        # Rows that no line end parts: there would be more of them than lines, for which arrays are made.
+        ("a.csv", HEADER + 's,q,a,1,"0"\r' * 5000, "a.csv:2: a quoted field is not followed by the next field or"),
+        ("a.csv", HEADER + 's,q,a,1,"0"\r\r\ns,q,b,2,"0"\rs,q,c,3,"0"\n', "a.csv:3: a quoted field"),
         ("a.csv", HEADER + "s,q,a,99999999999,0\n", "a.csv:2: position is '99999999999', expected"),
         ("a.csv", "session,qid,docid,position,click,click_time\ns,q,a,1,1,noon\n", "a.csv:2: click_time is 'noon'"),
         ("a.txt", "q\ta : a\nq a,b : a\n", "a.txt:2: session 'q a,b : a' has no tab"),

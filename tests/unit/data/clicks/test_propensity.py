@@ -9,15 +9,12 @@ import numpy as np
 import pytest
 
 from gradrank.data.artificial import make_data
+from gradrank.data.clicks.click_log import click_log
+from gradrank.data.clicks.click_models import held_out_likelihood
 from gradrank.data.clicks.labels import click_labels
-from gradrank.data.clicks.propensity import (
-    estimate_propensities,
-    given_propensities,
-    read_propensities,
-    write_propensities,
-)
-from gradrank.data.clicks.readers import click_log
-from gradrank.data.clicks.sessions import held_out_likelihood, rows_of_log, session_data, take_sessions
+from gradrank.data.clicks.propensity import estimate_propensities, given_propensities
+from gradrank.data.clicks.propensity_files import read_propensities, write_propensities
+from gradrank.data.clicks.sessions import rows_of_log, session_data, take_sessions
 from gradrank.data.clicks.simulate import Users, simulate_log
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
@@ -161,8 +158,8 @@ def test_sessions_become_queries_with_inverse_propensities() -> None:
 
 def test_held_out_likelihood_knows_when_positions_matter() -> None:
     biased = held_out_likelihood(_log()[1])
-    assert biased.position_based > biased.naive + 0.002
+    assert biased.values["position"] > biased.values["naive"] + 0.002
     flat = held_out_likelihood(_log(examination=(1.0,) * 5)[1])
-    assert abs(flat.position_based - flat.naive) < 0.002
+    assert abs(flat.values["position"] - flat.values["naive"]) < 0.002
     # Chances of clicks are worth more than a coin.
-    assert biased.naive > np.log(0.5)
+    assert biased.values["naive"] > np.log(0.5)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradrank.data.clicks.click_log import click_log
 from gradrank.data.clicks.labels import click_labels
-from gradrank.data.clicks.readers import click_log
 from gradrank.data.clicks.similar import _edits, similar_queries, with_similar_queries
 from gradrank.errors import DataError
 

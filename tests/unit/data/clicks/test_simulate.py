@@ -7,7 +7,8 @@ import pytest
 
 from gradrank.data.artificial import make_data
 from gradrank.data.clicks.agreement import pair_agreement
-from gradrank.data.clicks.readers import read_click_log, write_click_log
+from gradrank.data.clicks.click_log import write_click_log
+from gradrank.data.clicks.readers import read_click_log
 from gradrank.data.clicks.simulate import Users, attraction, simulate_log
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError

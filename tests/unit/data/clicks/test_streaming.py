@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from gradrank.data.artificial import make_data
 from gradrank.data.clicks import readers
+from gradrank.data.clicks.click_log import write_click_log
 from gradrank.data.clicks.interning import Interner, PairSums
 from gradrank.data.clicks.json_lines import cut_json_lines
 from gradrank.data.clicks.labels import click_labels
 from gradrank.data.clicks.propensity import given_propensities
-from gradrank.data.clicks.readers import read_click_log, write_click_log
+from gradrank.data.clicks.readers import read_click_log
 from gradrank.data.clicks.simulate import simulate_log
 from gradrank.data.clicks.streaming import stream_click_labels
 from gradrank.data.strings import Strings
