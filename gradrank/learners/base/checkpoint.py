@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from gradrank.errors import ModelError, TrainingError
 from gradrank.learners.base.fingerprint import fingerprint as fingerprint
-from gradrank.learners.base.loop import Keeper, Record, ResumableCourse
+from gradrank.learners.base.loop import HeldOut, Keeper, Record, ResumableCourse
 from gradrank.models.ranker import plain
 from gradrank.runtime.files import replacing
 
@@ -39,6 +40,7 @@ def resume(course: ResumableCourse, path: str | Path, run: Mapping[str, Any]) ->
             steps=steps,
             curves={n: {m: [float(x) for x in c] for m, c in per.items()} for n, per in curves.items()},
             seconds=float(manifest["seconds"]),
+            held_out=held_out_of(manifest),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ModelError):
         raise TrainingError(f"{path}: is not a checkpoint that can be read; delete it to start anew") from None
@@ -63,6 +65,7 @@ def keeper(course: ResumableCourse, path: str | Path, run: Mapping[str, Any], ev
             "steps": record.steps,
             "curves": plain(record.curves),
             "seconds": record.seconds,
+            "held_out": None if record.held_out is None else asdict(record.held_out),
         }
         content = course.pack(manifest)
         with replacing(path) as temporary:
@@ -72,6 +75,15 @@ def keeper(course: ResumableCourse, path: str | Path, run: Mapping[str, Any], ev
                 raise TrainingError(f"{path}: cannot be written: {error.strerror or error}") from None
 
     return write
+
+
+def held_out_of(manifest: Mapping[str, Any]) -> HeldOut | None:
+    """How the number of steps was found, if a first training did that."""
+    found = manifest.get("held_out")
+    if found is None:
+        return None
+    curves = {measure: [float(value) for value in curve] for measure, curve in found["curves"].items()}
+    return HeldOut(int(found["queries"]), int(found["best"]), curves)
 
 
 def checkpoint_path(path: str | Path) -> Path:

@@ -16,16 +16,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from gradrank.data.doubts import training_doubts
 from gradrank.data.interpret import as_ranking_data
-from gradrank.data.ranking_data import RankingData
+from gradrank.data.ranking_data import RankingData, check_features
 from gradrank.errors import DoubtfulDataWarning, GradrankWarning, ModelError, NotConvergedWarning, TrainingError
 from gradrank.learners.base.common_parameters import CommonParameters
 from gradrank.learners.base.loop import Callback, Record
 from gradrank.learners.base.parameters import check_parameters, fitted
 from gradrank.learners.base.progress import Progress
+from gradrank.learners.base.something_to_learn import check_varied_features, check_weights
 from gradrank.measures import NDCG, AnyMeasure, as_measure
 from gradrank.models.features import feature_matrix
 from gradrank.models.ranker import Ranker
 from gradrank.objectives import Objective
+from gradrank.runtime.memory import is_mapped
 
 # Scores of so many documents tell whether a model is constant.
 _LOOK_AT = 20_000
@@ -45,6 +47,8 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
     """The parameter that sets the number of steps."""
     weighs_documents: ClassVar[bool] = False
     """Whether training knows weights of documents."""
+    checks_blocks: ClassVar[bool] = False
+    """Whether training looks for infinite features as it reads those of a memory map."""
     validated: ClassVar[bool] = True
     """Whether the number of steps is chosen on validation data."""
     # Query ids and weights are passed on by scikit-learn's searches and pipelines without being asked for.
@@ -81,6 +85,15 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
         """The label source that training reads; None = the primary one."""
         objective = self._objective()
         return None if objective is None else objective.sources[0]
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether some of the training queries choose the number of steps where there is no validation data."""
+        return False
+
+    def _settled(self) -> dict[str, Any]:
+        """Parameters that were not given and that the data decided."""
+        return {}
 
     def _check(self) -> None:
         """Raise TrainingError for parameters that do not go together; each alone is in range."""
@@ -137,16 +150,15 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
             )
         if not train.n_features:
             raise TrainingError(f"X has 0 feature(s) (shape=({train.n_docs}, 0)) while a minimum of 1 is required.")
-        if train.weight is not None and not train.weight.any():
-            raise TrainingError("all weights are zero: there is nothing to learn from")
-        if train.document_weight is not None:
-            if not self.weighs_documents:
-                raise TrainingError(
-                    f"{type(self).__name__} knows weights of queries, not of documents, and the training data has such "
-                    "weights"
-                )
-            if not train.document_weight.any():
-                raise TrainingError("all weights of documents are zero: there is nothing to learn from")
+        if train.document_weight is not None and not self.weighs_documents:
+            raise TrainingError(
+                f"{type(self).__name__} knows weights of queries, not of documents, and the training data has such "
+                "weights"
+            )
+        check_weights(train)
+        if is_mapped(train.X) and not self.checks_blocks:
+            check_features(train.X)  # a folder of arrays is opened without reading the features
+        check_varied_features(train)
         sets = {name: aligned(data, train, name) for name, data in _validation_sets(valid, eval_set, eval_qid).items()}
         self._warn_before(train, sets)
         self.n_features_in_ = train.n_features
@@ -223,12 +235,12 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
         exponential = getattr(self._measure().parts[0], "gain", None) == "exp2"
         for doubt in training_doubts(train, valid, self._label_source(), exponential=exponential):
             _warn(doubt, DoubtfulDataWarning)
-        if not valid and getattr(self, "early_stopping_rounds", None) is not None:
+        if not valid and getattr(self, "early_stopping_rounds", None) is not None and not self.holds_out:
             _warn("early_stopping_rounds needs validation data, and there is none: all steps are made and kept")
 
     def _warn_after(self, train: RankingData, validated: bool) -> None:
         record = self.record_
-        most = None if self.steps_parameter is None else getattr(self, self.steps_parameter)
+        most = self._most_steps()
         if validated and not record.interrupted and most is not None and record.best == most > 1:
             name, unit = self._measure(), self.unit
             _warn(
@@ -237,8 +249,16 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
                 NotConvergedWarning,
             )
         scores = self.ranker_.predict(train.X[:_LOOK_AT], n_jobs=self.n_jobs)
+        if not np.isfinite(scores).all():
+            raise TrainingError(
+                "the trained model gives scores that are not finite numbers: features, labels or weights are too large"
+            )
         if len(scores) > 1 and scores.max() == scores.min():
             _warn(f"the model gives every document the same score{self._why_constant(train)}")
+
+    def _most_steps(self) -> int | None:
+        """The number of steps that training could not go beyond, if there was one."""
+        return None if self.steps_parameter is None else getattr(self, self.steps_parameter)
 
     def _why_constant(self, train: RankingData) -> str:
         return ": it has learned nothing from this data"

@@ -42,9 +42,23 @@ class Step:
     """What a step is called."""
     note: str = ""
     """What the learner has to say of this step."""
+    open_ended: bool = False
+    """Whether ``total`` is a mere ceiling: training ends when nothing improves."""
 
 
 Callback = Callable[[Step], None]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A first training that left out queries in order to find the number of steps."""
+
+    queries: int
+    """How many were held out."""
+    best: int
+    """Number of steps that was best on them."""
+    curves: dict[str, list[float]]
+    """Measure → its value on the held-out queries after each step."""
 
 
 @dataclass
@@ -61,6 +75,8 @@ class Record:
     pairs: tuple[PairFacts, ...] = ()
     """What each label source gave to learn from."""
     diagnostics: dict[str, Any] | None = None
+    held_out: HeldOut | None = None
+    """How the number of steps was found, if training queries were held out for it."""
 
     def cut(self, steps: int) -> None:
         """Forget what came after so many steps."""
@@ -79,6 +95,8 @@ class Course(ABC):
     """Most steps to make."""
     patience: int | None = None
     """End after so many steps without a new best; None = make them all."""
+    open_ended: bool = False
+    """Whether ``total`` is a mere ceiling."""
 
     @abstractmethod
     def advance(self, step: int) -> bool:
@@ -118,6 +136,13 @@ class ResumableCourse(Course):
     @abstractmethod
     def unpack(self, content: bytes) -> dict[str, Any]:
         """Take over the state of a file; its manifest. Content that is none raises ValueError, KeyError, TypeError."""
+
+
+def say(callbacks: Sequence[Callback], text: str) -> None:
+    """Tell the callbacks that listen, those with a method ``say``, what the training does."""
+    for callback in callbacks:
+        if hasattr(callback, "say"):
+            callback.say(text)
 
 
 Keeper = Callable[[Record], None]
@@ -167,7 +192,7 @@ def run_course(
                 keeper(record)
             told = Step(
                 record.steps, course.total, {**values, **course.own_values()}, best, record.seconds, course.trees(),
-                course.unit, course.note(),
+                course.unit, course.note(), course.open_ended,
             )  # fmt: skip
             for callback in callbacks:
                 callback(told)

@@ -1,7 +1,8 @@
-"""Parameters of learners, each declared once: name, type, default, range and help.
+"""Parameters of learners, each declared once: name, type, default, range, help, and where to search.
 
-The declaration makes the constructor's signature, the checks, the command line's options, the keys of config files and
-the documentation. This module loads nothing heavy, so that the command line's help can be made from it quickly.
+The declaration makes the constructor's signature, the checks, the command line's options, the keys of config files, the
+search spaces of ``gradrank tune`` and the documentation. This module loads nothing heavy, so that the command line's
+help can be made from it quickly.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, dataclass_transform
 
 from gradrank.errors import TrainingError
+from gradrank.learners.base.search import Options, Range, Steps
 
 # Names that other tools have for our parameters, for the hint when one of them is given.
 _ELSEWHERE = {
@@ -66,6 +68,8 @@ class Parameter:
     repeated: bool = False
     """Whether its option is given several times, once for each item."""
     kw_only: bool = True
+    search: Range | Options | Steps | None = None
+    """Where ``gradrank tune`` looks for a good value; None = it is left alone."""
     family: str = ""
     """Who declared it: trees, nets, …"""
 
@@ -171,6 +175,7 @@ def parameter(
     command_line: bool = True,
     repeated: bool = False,
     kw_only: bool = True,
+    search: Range | Options | Steps | None = None,
 ) -> Any:
     """Declare a parameter in the body of a :class:`Declared` class.
 
@@ -190,10 +195,13 @@ def parameter(
         Short forms and placeholder of its option; whether there is one at all; whether it may be repeated.
     kw_only
         Whether it must be given by name.
+    search
+        Where ``gradrank tune`` looks for a good value, for data of any size; nowhere unless given.
     """
     return Parameter(
         default, help, low=low, above=above, high=high, below=below, choices=choices, words=words, also=also,
         flags=flags, metavar=metavar, command_line=command_line, repeated=repeated, kw_only=kw_only,
+        search=search,
     )  # fmt: skip
 
 
@@ -281,7 +289,7 @@ def _constructor(owner: str, declared: Mapping[str, Parameter]) -> Any:
     def __init__(self: Any, *places: Any, **names: Any) -> None:
         for name in names:
             if name not in declared:
-                raise TypeError(f"{owner} has no parameter {name!r}{_hint(name, declared)}")
+                raise TypeError(f"{owner} has no parameter {name!r}{hint(name, declared)}")
         given = signature.bind(self, *places, **names).arguments
         for name, item in declared.items():
             setattr(self, name, given.get(name, item.default))
@@ -290,7 +298,8 @@ def _constructor(owner: str, declared: Mapping[str, Parameter]) -> Any:
     return __init__
 
 
-def _hint(name: str, declared: Mapping[str, Parameter]) -> str:
+def hint(name: str, declared: Mapping[str, Parameter]) -> str:
+    """What may have been meant by a name that no parameter has, as the end of a sentence."""
     known = _ELSEWHERE.get(name.lower())
     near = [known] if known in declared else difflib.get_close_matches(name, declared, n=1)
     return f"; did you mean {near[0]}?" if near else f"; it has {', '.join(declared)}"

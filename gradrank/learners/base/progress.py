@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gradrank.objectives.pair_facts import PairFacts
 
 _LINES = 10
+_EVERY = 50
 
 
 class Progress:
@@ -32,6 +33,7 @@ class Progress:
         self._task: Any = None
         self._best: dict[int, str] = {}
         self._first: Step | None = None
+        self._last = 0
 
     def __enter__(self) -> Self:
         if self._quiet:
@@ -69,25 +71,35 @@ class Progress:
         for facts in () if self._quiet else pairs:
             self._say(f"note: {facts.sentence()}")
 
+    def say(self, text: str) -> None:
+        """Say what the training does."""
+        if not self._quiet:
+            self._say(f"note: {text}")
+
     def __call__(self, step: Step) -> None:
         """Show the step just made."""
         if self._quiet:
             return
+        if step.number <= self._last:
+            # A second training, after one that found the number of steps.
+            self._first, self._best = None, {}
+        self._last = step.number
         if step.note:
             self._say(f"note: {self._unit} {step.number}: {step.note}")
         values = shown_values(step)
-        place = f"{self._unit} {step.number} of {step.total}"
+        place = f"{self._unit} {step.number}" + ("" if step.open_ended else f" of {step.total}")
         if step.best == step.number:
             self._best = {step.best: values}
         if self._first is None:
             self._first = step
             if self._bar is not None:
                 # From here on the speed is that of steps, without preparation and steps of a checkpoint.
-                self._bar.reset(self._task, total=step.total, completed=step.number)
+                total = None if step.open_ended else step.total
+                self._bar.reset(self._task, total=total, completed=step.number)
         if self._bar is not None:
             described = self._described(step, values)
             self._bar.update(self._task, completed=step.number, description=described, place=place)
-        elif step.number == step.total or step.number * _LINES // step.total > (step.number - 1) * _LINES // step.total:
+        elif _due(step):
             parts = [place, self._described(step, values), self._time(step)]
             self._say(", ".join(filter(None, parts)))
 
@@ -106,10 +118,18 @@ class Progress:
     def _time(self, step: Step) -> str:
         assert self._first is not None
         done = step.number - self._first.number
-        if not done or step.number == step.total:
+        if not done or step.number == step.total or step.open_ended:
             return f"{step.seconds:.1f} s"
         left = (step.seconds - self._first.seconds) / done * (step.total - step.number)
         return f"{step.seconds:.1f} s, about {left:.1f} s left"
+
+
+def _due(step: Step) -> bool:
+    """Whether a line is written: at every tenth of the steps, or after so many where their number is open."""
+    if step.open_ended:
+        return step.number % _EVERY == 0
+    tenth = step.number * _LINES // step.total
+    return step.number == step.total or tenth > (step.number - 1) * _LINES // step.total
 
 
 def shown_values(step: Step) -> str:

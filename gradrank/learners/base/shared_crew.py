@@ -67,10 +67,13 @@ class SharedCrew(Crew):
         """See Crew.fingerprint: of all queries, whoever has them."""
         own = np.zeros(2, dtype=np.uint64)
         keys = query_keys(data.qid)
-        columns = [np.asarray(column) for column in data.labels.values()]
+        columns: list[NDArray[Any]] = [np.asarray(column) for column in data.labels.values()]
+        columns += [data.document_weight] if data.document_weight is not None else []
         for query in range(data.n_queries):
             rows = slice(int(data.indptr[query]), int(data.indptr[query + 1]))
             digest = hashlib.blake2b(keys[query].tobytes(), digest_size=8)
+            if data.weight is not None:
+                digest.update(data.weight[query].tobytes())
             for column in columns:
                 digest.update(column[rows].tobytes())
             # A row tells data sets apart as well as all of them do.

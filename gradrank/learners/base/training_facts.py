@@ -35,6 +35,7 @@ def training_facts(
         for name, value in learner.get_params(deep=False).items()
         if name not in _NOT_OF_THE_MODEL
     }
+    parameters |= learner._settled()
     parameters["objective"] = objective
     facts: dict[str, Any] = {
         "learner": type(learner).__name__,
@@ -45,7 +46,7 @@ def training_facts(
         "best": record.best,
         "grown": record.steps,
         "interrupted": record.interrupted,
-        "curves": record.curves,
+        "curves": record.curves if record.held_out is None else {**record.curves, "held out": record.held_out.curves},
         "seconds": round(record.seconds, 3),
         "data": {
             "queries": count(train.n_queries),
@@ -59,6 +60,11 @@ def training_facts(
             **package_versions("numpy", *packages),
         },
     }
+    by_data = [name for name in learner._settled() if getattr(learner, name) is None]
+    if by_data:
+        facts["by_data"] = by_data
+    if record.held_out is not None:
+        facts["held_out"] = {"queries": record.held_out.queries, "best": record.held_out.best}
     if record.pairs:
         facts["pairs"] = [asdict(fact) for fact in record.pairs]
     if record.diagnostics is not None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from gradrank.learners.base.common_parameters import ChoosingParameters, CommonParameters
 from gradrank.learners.base.parameters import Declared, parameter
+from gradrank.learners.base.search import Options, Range, Steps
 
 if TYPE_CHECKING:
     from gradrank.measures import AnyMeasure
@@ -19,6 +20,7 @@ class BoostingParameters(ChoosingParameters, CommonParameters):
     n_estimators: int = parameter(
         default=300, low=1, flags=("--rounds",), metavar="N",
         help="Most rounds: each adds one weak ranker; with validation data the model keeps as many as are best.",
+        search=Steps(1000, patience=100),
     )  # fmt: skip
     measure: str | AnyMeasure | None = parameter(
         default="NDCG@10", flags=("-m",), metavar="MEASURE",
@@ -34,13 +36,16 @@ class WeakRankerParameters(Declared):
     weak: str = parameter(
         default="threshold", choices=("threshold", "feature"), metavar="KIND",
         help="Weak rankers: a feature above a threshold, or the feature itself scaled to 0…1.",
+        search=Options(("threshold", "feature")),
     )  # fmt: skip
     max_bin: int = parameter(
-        default=255, low=2, high=65_536, flags=("--bins",), metavar="N", help="Most bins that a feature is cut into."
-    )
+        default=255, low=2, high=65_536, flags=("--bins",), metavar="N", help="Most bins that a feature is cut into.",
+        search=Range(8, 255, log=True),
+    )  # fmt: skip
     uniform: str = parameter(
         default="pair", choices=("pair", "query"), metavar="WHAT",
         help="Whether all pairs start with the same weight (the paper) or all queries do.",
+        search=Options(("pair", "query")),
     )  # fmt: skip
     label: str | None = parameter(
         default=None, metavar="SOURCE", command_line=False,

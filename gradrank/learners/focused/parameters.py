@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from gradrank.learners.base.common_parameters import SeedParameters
 from gradrank.learners.base.parameters import parameter
+from gradrank.learners.base.search import Range
 
 if TYPE_CHECKING:
     from gradrank.measures import AnyMeasure
@@ -21,6 +22,7 @@ class FocusedParameters(SeedParameters):
         default=0.5, low=0, high=1, words=("auto",), metavar="SHARE",
         help="Share of the part that orders the top k, against the part that puts it above the rest; auto tries "
         "0, 0.05, …, 1 on the validation data.",
+        search=Range(0.0, 1.0),
     )  # fmt: skip
     measure: str | AnyMeasure | None = parameter(
         default=None, flags=("-m",), metavar="MEASURE",

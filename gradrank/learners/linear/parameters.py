@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from gradrank.learners.base.common_parameters import CommonParameters
 from gradrank.learners.base.parameters import parameter
+from gradrank.learners.base.search import Options, Range
 
 if TYPE_CHECKING:
     from gradrank.measures import AnyMeasure
@@ -19,11 +20,13 @@ class LinearParameters(CommonParameters):
     C: float | Literal["auto"] = parameter(
         default=1.0, above=0, words=("auto",), flags=("--c",), metavar="R",
         help="Weight of the errors; auto tries a grid from 0.001 to 10 on the validation data.",
+        search=Range(0.001, 30.0, log=True),
     )  # fmt: skip
     scaling: str = parameter(
         default="standard", choices=("none", "minmax", "standard"), metavar="NAME",
         help="Features are divided by their standard deviation (standard), their range (minmax) or taken as they are "
         "(none); the scaling is part of the ranker.",
+        search=Options(("standard", "minmax")),
     )  # fmt: skip
     measure: str | AnyMeasure | None = parameter(
         default="NDCG@10", flags=("-m",), metavar="MEASURE",

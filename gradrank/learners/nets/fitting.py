@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from gradrank.data.ranking_data import RankingData
@@ -13,6 +14,7 @@ from gradrank.errors import TrainingError
 from gradrank.learners.base.checkpoint import keeper, resume
 from gradrank.learners.base.loop import Callback, Record, run_course
 from gradrank.learners.base.monitor import Monitor, watched_sets
+from gradrank.learners.base.positions import shown_positions
 from gradrank.learners.base.something_to_learn import announced_pairs, check_labels
 from gradrank.learners.nets.epochs import EpochCourse
 from gradrank.learners.nets.settings import NetSettings
@@ -26,6 +28,7 @@ from gradrank.learners.nets.torch_nets import (
     ranker_of,
     reproducible,
 )
+from gradrank.learners.nets.towers import TwoTowers, relevance_of, terms_of
 from gradrank.learners.nets.training import Batches, NetState, NetTrainer, without_features
 from gradrank.models.nets.module import ModuleRanker
 from gradrank.models.nets.scaling import Scaling
@@ -56,16 +59,22 @@ def fit_net(
     watched = watched_sets(train, valid, settings.train_measure)
     with reproducible(settings.random_state):
         net, restarted = _net(learner.module, train.n_features, settings, _constant(objective, train))
+        served, positions, places = net, None, None
+        if learner.positions is not None:
+            positions, places = np.unique(shown_positions(train, learner.positions), return_inverse=True)
+            net, restarted = _with_positions(net, restarted, len(positions), learner.position_dropout)
         net.to(device)
 
         def ranker(weights: Weights) -> Ranker:
+            weights = weights if positions is None else relevance_of(weights)
             if learner.module is None:
                 return ranker_of(weights, settings, scaling, names)
-            module = copy.deepcopy(net)
+            module = copy.deepcopy(served)
             module.load_state_dict(weights)
             return ModuleRanker(module, feature_names=names, scaling=scaling)
 
-        trainer = NetTrainer(net, restarted, Batches(train, objective, scaling, settings, device), settings)
+        batches = Batches(train, objective, scaling, settings, device, places)
+        trainer = NetTrainer(net, restarted, batches, settings)
         course = EpochCourse(trainer, ranker, watched, settings)
         record, keep = None, None
         if learner.checkpoint is not None:
@@ -77,6 +86,8 @@ def fit_net(
         best = ranker(course.state.best_weights)
         if isinstance(best, ModuleRanker):
             best.module.cpu().eval()
+        if positions is not None:
+            learner.position_terms_ = terms_of(course.state.best_weights, positions)
         return record, course.state, best
 
 
@@ -115,6 +126,19 @@ def _net(
                 part.reset_parameters()
 
     return net, redraw
+
+
+def _with_positions(
+    net: torch.nn.Module, restarted: Callable[[int], None], n_positions: int, dropout: float
+) -> tuple[torch.nn.Module, Callable[[int], None]]:
+    """The net with a second tower for the positions, and what starts both anew."""
+    towers = TwoTowers(net, n_positions, dropout)
+
+    def redraw(number: int) -> None:
+        restarted(number)
+        towers.forget_positions()
+
+    return towers, redraw
 
 
 def _seed(settings: NetSettings, number: int) -> int:

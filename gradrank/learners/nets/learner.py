@@ -45,6 +45,9 @@ class NetLearner(NetParameters, RankingEstimator):
     state_: NetState = fitted()
     """The state at the end: learning rates, effective pairs and notes of the epochs, weights of the best one."""
 
+    position_terms_: dict[int, float] = fitted()
+    """The term of each position in the best epoch, 0 for the topmost, if ``positions`` are given."""
+
     # ------------------------------------------------------------------ what the names mean
     @abstractmethod
     def _objective(self) -> Objective:
@@ -93,6 +96,8 @@ class NetLearner(NetParameters, RankingEstimator):
         if state.pairs and min(state.pairs) >= 0:
             name = str(objective if objective.measure is None else objective.measure)
             facts["effective_pairs"] = {name: state.pairs[: self.record_.steps]}
+        if self.positions is not None:
+            facts["position_terms"] = {str(position): term for position, term in self.position_terms_.items()}
         if state.notes:
             facts["notes"] = state.notes
         return facts

@@ -11,8 +11,11 @@ import torch
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
+from gradrank.errors import TrainingError
+from gradrank.learners.base.something_to_learn import check_gradients
 from gradrank.learners.nets.settings import NetSettings
 from gradrank.learners.nets.torch_nets import FOR_BATCHES, FOR_LAYERS, FOR_ORDER, Weights, chance, copied
+from gradrank.learners.nets.towers import TwoTowers
 from gradrank.models.nets.module import scores_of
 from gradrank.models.nets.scaling import Scaling
 from gradrank.objectives import BoundObjective, Objective
@@ -55,11 +58,19 @@ class NetState:
 class Batches:
     """The training data in batches of queries, scaled and bound to the objective once, shuffled in order each epoch.
 
-    Which queries share a batch is drawn once. Documents are not padded: a batch is as long as its queries.
+    Which queries share a batch is drawn once. Documents are not padded: a batch is as long as its queries. Places of
+    positions, if there are any, stand behind the features, where :class:`~gradrank.learners.nets.towers.TwoTowers`
+    finds them.
     """
 
     def __init__(
-        self, train: RankingData, objective: Objective, scaling: Scaling, settings: NetSettings, device: torch.device
+        self,
+        train: RankingData,
+        objective: Objective,
+        scaling: Scaling,
+        settings: NetSettings,
+        device: torch.device,
+        places: NDArray[np.int64] | None = None,
     ) -> None:
         size = train.n_queries if settings.batch_size == "full" else min(settings.batch_size, train.n_queries)
         queries = chance(settings.random_state, FOR_BATCHES).permutation(train.n_queries)
@@ -74,7 +85,7 @@ class Batches:
             chosen = queries[first : first + size]
             part = bare.take_queries(chosen)
             self.bound.append(objective.bind(part, random_state=settings.random_state + first, n_jobs=settings.n_jobs))
-            self.features.append(torch.from_numpy(_scaled(train, chosen, scaling)).to(device))
+            self.features.append(torch.from_numpy(_scaled(train, chosen, scaling, places)).to(device))
             self.sizes.append(part.n_queries)
         self._settings = settings
 
@@ -88,14 +99,18 @@ def without_features(data: RankingData) -> RankingData:
     return replace(data, X=np.empty((data.n_docs, 0), dtype=np.float32), feature_names=(), rows=None)
 
 
-def _scaled(train: RankingData, queries: NDArray[np.int64], scaling: Scaling) -> NDArray[np.float32]:
+def _scaled(
+    train: RankingData, queries: NDArray[np.int64], scaling: Scaling, places: NDArray[np.int64] | None
+) -> NDArray[np.float32]:
     sizes = train.sizes[queries]
     ends = np.cumsum(sizes)
     rows = np.arange(ends[-1]) + np.repeat(train.indptr[queries] - (ends - sizes), sizes)
-    out = np.empty((len(rows), train.n_features), dtype=np.float32)
+    out = np.empty((len(rows), train.n_features + (places is not None)), dtype=np.float32)
+    if places is not None:
+        out[:, -1] = places[rows]
     for first in range(0, len(rows), _ROWS_AT_ONCE):
         part = rows[first : first + _ROWS_AT_ONCE]
-        out[first : first + _ROWS_AT_ONCE] = scaling.apply(train.X[part])
+        out[first : first + _ROWS_AT_ONCE, : train.n_features] = scaling.apply(train.X[part])
     return out
 
 
@@ -114,11 +129,18 @@ class NetTrainer:
         self._batches = batches
         self._settings = settings
         self._optimizer = self._new_optimizer(settings.rates[0])
-        self.loss = 0.0
+        self.loss, self._pushed = 0.0, False
         """Sum of the last epoch's losses, each before its batch's step; known only if the rate goes by it."""
 
     def _new_optimizer(self, rate: float) -> torch.optim.Optimizer:
-        parameters = [value for value in self.net.parameters() if value.requires_grad]
+        towers = self.net if isinstance(self.net, TwoTowers) else None
+        learned = self.net if towers is None else towers.relevance
+        parameters: list[dict[str, Any]] = [
+            {"params": [value for value in learned.parameters() if value.requires_grad]}
+        ]
+        if towers is not None:
+            # Terms of positions are what they are: a pull towards 0 would leave some of the bias to the other tower.
+            parameters.append({"params": [towers.terms], "weight_decay": 0.0})
         if self._settings.optimizer == "adam":
             options = {"lr": rate, "weight_decay": self._settings.weight_decay}
             try:
@@ -143,12 +165,16 @@ class NetTrainer:
         """Learn from every batch once; returns the number of effective pairs (−1 if not known)."""
         torch.manual_seed(int(chance(self._settings.random_state, FOR_LAYERS, number).integers(2**62)))
         self.net.train()
-        self.loss = 0.0
+        self.loss, self._pushed = 0.0, False
         pairs = 0
         for at in self._batches.order(number):
             # Adam takes steps of a set length; for the others the gradient is the sum over the batch, as in the paper.
             share = 1.0 / self._batches.sizes[at] if self._settings.optimizer == "adam" else 1.0
             pairs = _plus(pairs, self._step(self._batches.bound[at], self._batches.features[at], share, number))
+        if number == 0 and not self._pushed:
+            raise TrainingError(
+                "there is nothing to learn: every λ of the training data is 0; look at labels and weights"
+            )
         return pairs
 
     def _step(self, bound: BoundObjective, features: torch.Tensor, share: float, number: int) -> int:
@@ -159,6 +185,7 @@ class NetTrainer:
         if self._settings.settles:
             self.loss += bound.loss(now) or 0.0
         gradients = bound.gradients(now, number, count_pairs=True)
+        self._pushed |= check_gradients(gradients.lambdas, gradients.rhos, max(number, 1))
         self._optimizer.zero_grad(set_to_none=True)
         # The cost falls along +λ, so −λ is its gradient.
         scores.backward(torch.from_numpy(gradients.lambdas * np.float32(-share)).to(scores))

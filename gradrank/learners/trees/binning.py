@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.data.ranking_data import RankingData
+from gradrank.data.ranking_data import RankingData, check_features
 from gradrank.learners.base.monitor import TRAINING
 from gradrank.models.trees.ensemble import Tree
 from gradrank.runtime.memory import is_mapped
@@ -88,7 +88,10 @@ def _mapped_kinds() -> tuple[Any, Any]:
 
         def __getitem__(self, rows: Any) -> NDArray[Any]:
             # LightGBM takes blocks in either precision, single rows in double precision only.
-            return np.array(self.X[rows], dtype=None if isinstance(rows, slice) else np.float64)
+            block = np.array(self.X[rows], dtype=None if isinstance(rows, slice) else np.float64)
+            if isinstance(rows, slice):
+                check_features(block, rows.start or 0)  # nobody has looked at them when the file was opened
+            return block
 
     class MappedDataset(lightgbm.Dataset):  # type: ignore[misc]
         def get_params(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import json
 import resource
 import warnings
 from collections.abc import Mapping
+from dataclasses import asdict
 from importlib import import_module
 from typing import Any
 
@@ -51,6 +52,8 @@ def train(member: Member) -> dict[str, Any]:
     together(member, failed)
     if data.weight is not None and not crew.any(bool(data.weight.any())):
         raise TrainingError("all weights are zero: there is nothing to learn from")
+    if data.document_weight is not None and not crew.any(bool(data.document_weight.any())):
+        raise TrainingError("all weights of documents are zero: there is nothing to learn from")
     state = member.folder / "checkpoint"
     if given["checkpoint_name"] is not None:
         if given["checkpoint"] is not None:
@@ -81,6 +84,8 @@ def train(member: Member) -> dict[str, Any]:
                 "steps": record.steps, "best": record.best, "curves": plain(record.curves), "seconds": record.seconds,
                 "interrupted": record.interrupted, "diagnostics": plain(record.diagnostics),
             },
+            "held_out": None if record.held_out is None else plain(asdict(record.held_out)),
+            "shape": asdict(learner._shape),
             "base_score": float(getattr(learner, "base_score_", 0.0)),
             "features": list(data.feature_names),
         }  # fmt: skip
@@ -101,6 +106,11 @@ class _Messenger:
         if self._member.rank == 0:
             self._member.tell({"pairs": [plain(vars(fact)) for fact in pairs]})
 
+    def say(self, text: str) -> None:
+        """Pass on what the training does."""
+        if self._member.rank == 0:
+            self._member.tell({"note": text})
+
     def __call__(self, step: Step) -> None:
         if self._member.rank == 0:
             if self._learner.checkpoint is not None and self._due(step):
@@ -109,7 +119,7 @@ class _Messenger:
             self._member.tell({
                 "step": {
                     "number": step.number, "total": step.total, "values": plain(step.values), "best": step.best,
-                    "seconds": step.seconds, "unit": step.unit, "note": step.note,
+                    "seconds": step.seconds, "unit": step.unit, "note": step.note, "open_ended": step.open_ended,
                 },
                 "trees": json.dumps(TreeEnsemble(step.trees, names).to_dict()),
                 "sent": self._member.mesh.sent,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,8 +13,12 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
 from gradrank.learners.base.monitor import TRAINING
 from gradrank.learners.trees.binning import NO_STEP, BinnedLeaves, make_dataset
+from gradrank.learners.trees.extra_parameters import SAMPLING, checked_extra
+from gradrank.learners.trees.lightgbm_errors import refused
 from gradrank.learners.trees.parameters import TreeParameters
 from gradrank.learners.trees.rounding import rounded_at_random
+from gradrank.learners.trees.size_rule import default_leaves
+from gradrank.learners.trees.split_sample import draw_split_sample
 from gradrank.models.trees.ensemble import Tree, assign_leaves, read_booster_tree
 from gradrank.runtime.memory import is_mapped
 from gradrank.runtime.threads import thread_count
@@ -24,29 +26,9 @@ from gradrank.runtime.threads import thread_count
 # Gradients are rounded to so many levels: what LightGBM's single bytes hold. Its sums have 32 bits.
 _LEVELS = 126
 _LARGEST_SUM = 2**31 - 1
-# LightGBM's own parameters that make it look at part of the data, by all their names.
-ROW_SAMPLING = {
-    "bagging_fraction", "bagging", "sub_row", "subsample", "bagging_freq", "subsample_freq", "data_sample_strategy",
-    "pos_bagging_fraction", "neg_bagging_fraction", "boosting", "boosting_type", "boost",
-}  # fmt: skip
-_SAMPLING = {
-    *ROW_SAMPLING, "feature_fraction", "sub_feature", "colsample_bytree", "feature_fraction_bynode",
-    "sub_feature_bynode", "colsample_bynode",
-}  # fmt: skip
-# LightGBM's names, with aliases, of what gradrank's own parameters set.
-_OURS = {
-    **dict.fromkeys(("num_leaves", "num_leaf", "max_leaves", "max_leaf", "max_leaf_nodes"), "num_leaves"),
-    **dict.fromkeys(("learning_rate", "shrinkage_rate", "eta"), "learning_rate"),
-    **dict.fromkeys(
-        ("num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round", "num_rounds", "nrounds",
-         "num_boost_round", "n_estimators", "max_iter"), "n_estimators"),
-    **dict.fromkeys(
-        ("min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples", "min_samples_leaf"),
-        "min_child_samples"),
-    **dict.fromkeys(("objective", "objective_type", "app", "application", "loss"), "objective"),
-    **dict.fromkeys(("max_bin", "max_bins"), "max_bin"),
-    **dict.fromkeys(("seed", "random_seed", "random_state"), "random_state"),
-}  # fmt: skip
+# Bins are made from LightGBM's 200,000 documents, which takes longer than many trees of a sample; of these each of 255
+# bins has still some 200.
+_SAMPLES_BINNING_ROWS = 50_000
 # A thread with less to do costs more than it saves; trees are the same for any number of threads.
 _VALUES_PER_THREAD = 250_000
 
@@ -64,6 +46,8 @@ class TreeGrower:
         The shape of the trees.
     split
         Rule of the splits: ``mse`` or ``newton``.
+    num_leaves
+        Most leaves of a tree; None = as the parameters say.
     watched
         Further data sets by name, whose leaves are asked for.
     share_binning
@@ -76,6 +60,7 @@ class TreeGrower:
         parameters: TreeParameters,
         *,
         split: str,
+        num_leaves: int | None = None,
         watched: Mapping[str, RankingData] | None = None,
         share_binning: TreeGrower | None = None,
     ) -> None:
@@ -92,22 +77,27 @@ class TreeGrower:
         # Under monotone constraints LightGBM's own leaf values stay, and they shall be exact. On part of the features
         # or of the rows LightGBM's sums of rounded gradients are wrong (its pull request 7397).
         extra = checked_extra(parameters.lightgbm or {})
-        partial = parameters.colsample_bytree < 1.0 or any(name in _SAMPLING for name in extra)
+        partial = parameters.colsample_bytree < 1.0 or any(name in SAMPLING for name in extra)
         self._quantized = parameters.quantized and parameters.monotone_constraints is None and not partial
         self._levels = min(_LEVELS, _LARGEST_SUM // data.n_docs)
         # Under monotone constraints LightGBM's own leaf values are needed, and other ways to boost change its scores.
         mapped = is_mapped(data.X)
+        if mapped and parameters.split_docs is not None:
+            raise TrainingError("split_docs needs the features in memory, and they lie in a file: leave it out")
+        self._sampled = parameters.split_docs is not None and parameters.split_docs < data.n_docs
         self._by_bins = (
-            mapped and parameters.monotone_constraints is None and not any(name in _SAMPLING for name in extra)
+            mapped and parameters.monotone_constraints is None and not any(name in SAMPLING for name in extra)
         )
-        settings = tree_settings(data, parameters, split, data.n_docs) | {
+        settings = tree_settings(data, parameters, split, num_leaves, data.n_docs) | {
             "learning_rate": NO_STEP if self._by_bins else 1.0,
             "use_quantized_grad": self._quantized,
             "num_grad_quant_bins": self._levels,
             # Same trees for any number of threads: sums of whole numbers are the same in any order, and LightGBM may
             # go by rows or by columns as it finds quicker; sums of other numbers go by columns, one thread per column.
             # Going by rows needs a second copy of the bins, for which there may be no room where features are not held.
-            "force_col_wise": mapped or not self._quantized,
+            # A sample's bins serve for one tree.
+            "force_col_wise": mapped or self._sampled or not self._quantized,
+            **({"bin_construct_sample_cnt": _SAMPLES_BINNING_ROWS} if self._sampled else {}),
             **extra,
         }
         try:
@@ -119,9 +109,10 @@ class TreeGrower:
                 self._dataset = share_binning._dataset
                 self._binned = share_binning._binned
             self._settings = settings
-            self._booster = self._new_booster(settings)
+            if not self._sampled:
+                self._booster = self._new_booster(settings)
         except lightgbm.basic.LightGBMError as error:
-            raise TrainingError(f"LightGBM refuses: {error}") from None
+            raise refused(error) from None
         self._error = lightgbm.basic.LightGBMError
         self._leaves: dict[str, NDArray[np.int32]] = {}
 
@@ -130,18 +121,26 @@ class TreeGrower:
         hessians = rhos if self._split == "newton" else self._ones
         # LightGBM descends: it takes the gradient of a loss.
         gradients = -lambdas
+        key = int(np.random.default_rng([self._parameters.random_state, step]).integers(2**62))
+        rows = None
+        if self._sampled:
+            assert self._parameters.split_docs is not None
+            rows, weights = draw_split_sample(gradients, hessians, self._parameters.split_docs, key + 2)
+            if not len(rows):
+                return Tree.of(leaf_value=[0.0])
+            gradients, hessians = gradients[rows] * weights, hessians[rows] * weights
         if self._quantized:
-            key = int(np.random.default_rng([self._parameters.random_state, step]).integers(2**62))
             gradients = rounded_at_random(gradients, self._levels // 2, key, self._parameters.n_jobs)
-            if self._split == "newton":
+            # A sample's counts differ, be they all 1 before.
+            if self._split == "newton" or rows is not None:
                 hessians = rounded_at_random(hessians, self._levels, key + 1, self._parameters.n_jobs)
         self._gradients = (gradients, hessians)
-        if self._parameters.colsample_bytree < 1.0:
-            self._reseed(step)
+        if rows is not None or self._parameters.colsample_bytree < 1.0:
+            self._reseed(step, rows)
         try:
             finished = self._booster.update(fobj=self._stored_gradients)
         except self._error as error:
-            raise TrainingError(f"LightGBM refuses: {error}") from None
+            raise refused(error) from None
         self._leaves = {}
         if finished:
             # No split improves anything, as when every λ is 0. A later step may find one: it may see other queries.
@@ -172,21 +171,25 @@ class TreeGrower:
             if name != TRAINING and is_mapped(data.X)
         }
 
-    def _new_booster(self, settings: Mapping[str, Any]) -> Any:
+    def _new_booster(self, settings: Mapping[str, Any], rows: NDArray[np.int32] | None = None) -> Any:
         import lightgbm
 
-        booster = lightgbm.Booster(dict(settings), self._dataset)
+        dataset = self._dataset
+        if rows is not None:
+            dataset = dataset.construct().subset(rows, params=dict(settings))
+        booster = lightgbm.Booster(dict(settings), dataset)
         self._binned_leaves = BinnedLeaves(booster, self._binned) if self._by_bins else None
         self._grown = 0
         return booster
 
-    def _reseed(self, step: int) -> None:
+    def _reseed(self, step: int, rows: NDArray[np.int32] | None = None) -> None:
         """A new booster with a seed of its own for this step, so that an interrupted run goes on as if it had not been.
 
-        LightGBM draws the features of a tree from a state that cannot be set later.
+        LightGBM draws the features of a tree from a state that cannot be set later. With ``rows`` it sees a copy of
+        their bins and nothing else.
         """
         seed = int(np.random.default_rng([self._parameters.random_state, step]).integers(2**31 - 1))
-        self._booster = self._new_booster({**self._settings, "seed": seed})
+        self._booster = self._new_booster({**self._settings, "seed": seed}, rows)
 
     def _stored_gradients(self, _scores: Any, _dataset: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         assert self._gradients is not None
@@ -207,14 +210,18 @@ def default_leaf_size(n_docs: int) -> int:
     return max(1, min(20, n_docs // 60))
 
 
-def tree_settings(data: RankingData, parameters: TreeParameters, split: str, n_docs: int) -> dict[str, Any]:
+def tree_settings(
+    data: RankingData, parameters: TreeParameters, split: str, num_leaves: int | None, n_docs: int
+) -> dict[str, Any]:
     """LightGBM's parameters for trees of ``n_docs`` documents, of which ``data`` may be a part."""
+    if num_leaves is None:
+        num_leaves = parameters.num_leaves or default_leaves(data.n_queries, n_docs)
     leaf_size, depth = parameters.min_child_samples, parameters.max_depth
     settings: dict[str, Any] = {
         "objective": "none",
         "boosting": "gbdt",
         "learning_rate": 1.0,
-        "num_leaves": int(parameters.num_leaves),
+        "num_leaves": int(num_leaves),
         "min_data_in_leaf": default_leaf_size(n_docs) if leaf_size is None else int(leaf_size),
         "max_depth": -1 if not depth else int(depth),
         "max_bin": int(parameters.max_bin),
@@ -246,32 +253,6 @@ def _signs(data: RankingData, given: Sequence[int] | Mapping[str, int]) -> list[
     if len(given) != data.n_features or any(sign not in (-1, 0, 1) for sign in given):
         raise TrainingError(f"monotone_constraints needs −1, 0 or 1 for each of {data.n_features} features")
     return [int(sign) for sign in given]
-
-
-def checked_extra(extra: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Further parameters of LightGBM, none of which is misspelt or ours."""
-    known = lightgbm_parameters()
-    for name in extra:
-        if name in _OURS:
-            raise TrainingError(f"lightgbm gives {name!r}, which is gradrank's {_OURS[name]}: set that")
-        if known and name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise TrainingError(f"lightgbm gives {name!r}, which is no parameter of LightGBM{hint}")
-    return extra
-
-
-@cache
-def lightgbm_parameters() -> frozenset[str]:
-    """Names of LightGBM's parameters, with their aliases; none if this version of LightGBM does not tell."""
-    import lightgbm
-
-    # Not part of its public interface: without it misspelt names pass, as they do in LightGBM itself.
-    table = getattr(lightgbm.basic, "_ConfigAliases", None)
-    if not hasattr(table, "_get_all_param_aliases"):
-        return frozenset()
-    aliases = table._get_all_param_aliases()  # type: ignore[union-attr]
-    return frozenset({*aliases, *(alias for names in aliases.values() for alias in names)})
 
 
 def categorical_columns(data: RankingData, wanted: Sequence[int | str]) -> list[int]:

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
-from gradrank.learners.base.checkpoint import fingerprint, keeper, resume
 from gradrank.learners.base.crew import ALONE
 from gradrank.learners.base.estimator import EvalSet, RankingEstimator
-from gradrank.learners.base.loop import Callback, Record, run_course
-from gradrank.learners.base.monitor import Monitor, watched_sets
+from gradrank.learners.base.loop import Callback, say
+from gradrank.learners.base.monitor import watched_sets
 from gradrank.learners.base.parameters import fitted
 from gradrank.learners.base.something_to_learn import announced_pairs, check_labels
 from gradrank.learners.base.training_facts import training_facts
-from gradrank.learners.trees.boosting import LambdaCourse, Rules, TreeCourse, Trees
+from gradrank.learners.trees.boosting import LambdaCourse
 from gradrank.learners.trees.diagnostics import Diagnostics, Recorder
 from gradrank.learners.trees.grower import default_leaf_size
+from gradrank.learners.trees.hold_out import held_out_queries
 from gradrank.learners.trees.leaf_values import StepRule
 from gradrank.learners.trees.parameters import TreeParameters
 from gradrank.learners.trees.position_terms import PositionTerms
+from gradrank.learners.trees.size_rule import FEWEST_HELD_OUT, Shape, shape_by_size
+from gradrank.learners.trees.tree_course import Rules, TreeCourse, Trees
+from gradrank.learners.trees.tree_run import TreeRun
 from gradrank.measures import NDCG, AnyMeasure, as_measure
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.ranker import Ranker
@@ -35,19 +37,14 @@ from gradrank.models.trees.ensemble import TreeEnsemble
 from gradrank.models.weighted_sum import WeightedSum
 from gradrank.objectives import Objective, parse_objective, recommended
 
-# Parameters that may differ when a checkpoint is continued; the base is told apart by its scores.
-_NOT_OF_THE_RUN = (
-    "n_estimators", "n_jobs", "checkpoint", "checkpoint_every", "callbacks", "warm_start", "base", "diagnostics",
-    "verbose",
-)  # fmt: skip
-
 
 class LambdaMART(TreeParameters, RankingEstimator):
     """Boosted trees on λ-gradients of any measure (Wu, Burges, Svore, Gao 2009).
 
     F_0 = 0; each step fits a tree to the λ's of the current scores, sets the leaf values by the step rule, and adds
     the tree times the learning rate. With validation data the number of trees is the one with the best value of
-    ``measure``.
+    ``measure``; without, and with no ``n_estimators``, some queries are held out to find it, and the model then learns
+    from all of them. Leaves and rate follow the size of the data unless they are given.
 
     A gradient step goes with λ's divided by their standard deviation in the query, unless the objective says otherwise.
 
@@ -61,6 +58,7 @@ class LambdaMART(TreeParameters, RankingEstimator):
     unit: ClassVar[str] = "tree"
     steps_parameter: ClassVar[str | None] = "n_estimators"
     weighs_documents: ClassVar[bool] = True
+    checks_blocks: ClassVar[bool] = True
     default_objective: ClassVar[str] = "NDCG@10"
     trees_: tuple[Trees, ...] = fitted()
     """The trees of every step that was made, values shrunk; the model has the first ``record_.best`` of them."""
@@ -68,6 +66,12 @@ class LambdaMART(TreeParameters, RankingEstimator):
     """The term of each position, after all steps, if ``positions`` are given."""
     base_score_: float = fitted()
     """The score that training started from."""
+    n_estimators_: int = fitted()
+    """Number of trees (steps) of the model."""
+    num_leaves_: int = fitted()
+    """Most leaves of a tree: ``num_leaves``, or what the data's size made of it."""
+    learning_rate_: float = fitted()
+    """The rate: ``learning_rate``, or what the data's size made of it."""
     _crew = ALONE
 
     # ------------------------------------------------------------------ what the names mean
@@ -99,6 +103,10 @@ class LambdaMART(TreeParameters, RankingEstimator):
             raise TrainingError(
                 "monotone_constraints go with split and step newton, or with split mse and step gradient"
             )
+
+        if self.monotone_constraints is not None and self.split_docs is not None:
+            # Their leaf values are LightGBM's, which would be those of the sample.
+            raise TrainingError("split_docs does not go with monotone_constraints: leave one of them out")
 
     def _chosen(self) -> dict[str, Any]:
         rules = self._rules()
@@ -186,60 +194,95 @@ class LambdaMART(TreeParameters, RankingEstimator):
         return self
 
     def _fit(self, train: RankingData, valid: Mapping[str, RankingData], callbacks: Sequence[Callback]) -> Ranker:
-        objective, measure, base = self._objective(), self._measure(), self._base(train)
         crew = self._crew
+        held = None if valid else self._held_out(train, callbacks)
+        self._shape = shape_by_size(
+            self, crew.count(train.n_queries), crew.count(train.n_docs), validated=bool(valid) or held is not None
+        )
+        course = self._course(train, watched_sets(train, valid, self.train_measure), self._shape, callbacks)
+        run = TreeRun(self, course, valid, self._base(train), callbacks)
+        self.record_, self.trees_ = run.once() if held is None else run.twice(held)
+        self._take_shape(self._shape)
+        return self._model(course, self.trees_[: self.record_.best])
+
+    def _course(
+        self, train: RankingData, watched: Mapping[str, RankingData], shape: Shape, callbacks: Sequence[Callback]
+    ) -> TreeCourse:
+        """What makes the steps, of data that has been looked at."""
+        objective, measure, crew = self._objective(), self._measure(), self._crew
         check_labels(train, objective, crew)
         bound = objective.bind(train, random_state=self.random_state, n_jobs=self.n_jobs)
-        pairs = announced_pairs(bound, train, callbacks, crew)
-        watched = watched_sets(train, valid, self.train_measure)
-        recorder = self._recorder(objective, train, measure)
-        terms = None if self.positions is None else PositionTerms.of_label(train, self.positions)
-        course = LambdaCourse(
-            train, watched, objective, bound, self, self._rules(), measure=measure, base=base, recorder=recorder,
-            crew=crew, terms=terms,
+        self._pairs = announced_pairs(bound, train, callbacks, crew)
+        return LambdaCourse(
+            train, watched, objective, bound, self, shape, self._rules(), measure=measure, base=self._base(train),
+            recorder=self._recorder(objective, train, measure), crew=crew,
+            terms=None if self.positions is None else PositionTerms.of_label(train, self.positions, crew),
         )  # fmt: skip
-        monitor = Monitor.of_sets(watched, valid, measure, n_jobs=self.n_jobs, crew=crew)
-        self._run(course, monitor, train, valid, base, callbacks)
-        self.record_.pairs = pairs
+
+    def _model(self, course: TreeCourse, chosen: Sequence[Trees]) -> Ranker:
+        """The ranker of the trees that were chosen."""
+        assert isinstance(course, LambdaCourse)
+        train, recorder = course.train, course.recorder
+        self.record_.pairs = self._pairs
         if recorder is not None:
             if not self.record_.interrupted:
                 # An interrupted step may have left its mark on the scores.
                 course.observe(self.record_.steps)
             self.record_.diagnostics = recorder.record()
         self.base_score_ = course.base_score
-        facts = training_facts(self, train, str(objective), str(measure), self.record_, "lightgbm", count=crew.count)
-        if terms is not None:
-            self.position_terms_ = terms.by_position()
+        facts = self._facts(train, str(self._objective()))
+        if course.terms is not None:
+            self.position_terms_ = course.terms.by_position()
             facts["position_terms"] = {str(position): term for position, term in self.position_terms_.items()}
-        trees = [tree for (tree,) in self.trees_[: self.record_.best]]
-        if base is None:
+        trees = [tree for (tree,) in chosen]
+        if course.base is None:
             return TreeEnsemble(trees, train.feature_names, base_score=self.base_score_, training=facts)
         on_top = TreeEnsemble(trees, train.feature_names)
-        return WeightedSum([(1.0, base), (1.0, on_top)], feature_names=train.feature_names, training=facts)
+        return WeightedSum([(1.0, course.base), (1.0, on_top)], feature_names=train.feature_names, training=facts)
 
-    def _run(
-        self,
-        course: TreeCourse,
-        monitor: Monitor,
-        train: RankingData,
-        valid: Mapping[str, RankingData],
-        base: Ranker | None,
-        callbacks: Sequence[Callback],
-    ) -> None:
-        """Run a course from where a checkpoint, or the model at hand with ``warm_start``, ended."""
-        record, keep = None, None
-        if self.checkpoint is not None:
-            run = self._run_facts(train, valid, base)
-            record = resume(course, self.checkpoint, run)
-            if self._crew.rank == 0:
-                keep = keeper(course, self.checkpoint, run, self.checkpoint_every)
-        if record is None and self.warm_start and hasattr(self, "trees_"):
-            course.go_on_from(self.trees_)
-            record = Record(steps=self.record_.steps, curves=self.record_.curves, seconds=self.record_.seconds)
-        if record is not None:
-            record.cut(self.n_estimators)
-        self.record_ = run_course(course, monitor, callbacks=callbacks, record=record, keeper=keep)
-        self.trees_ = tuple(course.steps[: self.record_.steps])
+    def _facts(self, train: RankingData, objective: str) -> dict[str, Any]:
+        return training_facts(
+            self, train, objective, str(self._measure()), self.record_, "lightgbm", count=self._crew.count
+        )
+
+    # ------------------------------------------------------------------ what the data's size decides
+    @property
+    def holds_out(self) -> bool:
+        """See RankingEstimator.holds_out."""
+        return self.n_estimators is None and self.validation_fraction > 0
+
+    def _held_out(self, train: RankingData, callbacks: Sequence[Callback]) -> NDArray[np.bool_] | None:
+        """The queries that are held out to find the number of trees; None if there are none."""
+        if not self.holds_out:
+            return None
+        held = held_out_queries(train, self.validation_fraction, self.random_state)
+        if self._crew.count(int(held.sum())) >= FEWEST_HELD_OUT:
+            return held
+        queries = self._crew.count(train.n_queries)
+        say(callbacks, f"there is no validation data, and {queries:,} queries are too few to hold some out "
+            "(validation_fraction): the number of trees is a fixed one")  # fmt: skip
+        return None
+
+    def _take_shape(self, shape: Shape) -> None:
+        """Remember what training went by."""
+        self._shape = shape
+        self.num_leaves_, self.learning_rate_ = shape.num_leaves, shape.learning_rate
+        self.n_estimators_ = self.record_.best
+
+    def _most_steps(self) -> int:
+        return self._shape.n_estimators
+
+    def _settled(self) -> dict[str, Any]:
+        """See RankingEstimator._settled."""
+        shape = getattr(self, "_shape", None)
+        if shape is None:
+            return {}
+        found = {"num_leaves": shape.num_leaves, "learning_rate": shape.learning_rate}
+        if self.n_estimators is None:
+            found["early_stopping_rounds"] = shape.early_stopping_rounds
+            if hasattr(self, "n_estimators_"):
+                found["n_estimators"] = self.n_estimators_
+        return found
 
     def _recorder(self, objective: Objective, train: RankingData, measure: AnyMeasure) -> Recorder | None:
         if self.diagnostics is None:
@@ -248,21 +291,6 @@ class LambdaMART(TreeParameters, RankingEstimator):
         if not isinstance(wanted, Diagnostics):
             wanted = Diagnostics(every=wanted, random_state=self.random_state)
         return Recorder(wanted, objective, train, [measure], self._crew)
-
-    def _run_facts(self, train: RankingData, valid: Mapping[str, RankingData], base: Ranker | None) -> dict[str, Any]:
-        """What must be the same for a checkpoint to be continued; more trees may be asked for."""
-        parameters = {**self.get_params(deep=False), **self._chosen()}
-        facts = {name: value for name, value in parameters.items() if name not in _NOT_OF_THE_RUN}
-        facts["base"] = None
-        if base is not None and self._crew.shared:
-            facts["base"] = fingerprint(np.frombuffer(json.dumps(base.to_dict()).encode(), dtype=np.uint8))
-        elif base is not None:
-            facts["base"] = fingerprint(np.asarray(base.grouped_scores(train)))
-        facts["data"] = [self._crew.fingerprint(data) for data in (train, *valid.values())]
-        if self._crew.shared:
-            # Its random draws are others than those of a training in one process.
-            facts["workers"] = True
-        return facts
 
     def _why_constant(self, train: RankingData) -> str:
         least = self.min_child_samples or default_leaf_size(train.n_docs)

@@ -13,7 +13,7 @@ from gradrank.learners.base.crew import ALONE, Crew
 from gradrank.learners.trees.parameters import STEP_RULES as STEP_RULES
 from gradrank.runtime.kernels import njit
 
-StepRule = Literal["newton", "gradient", "optimal", "optimal-leaf"]
+StepRule = Literal["newton", "gradient", "optimal", "optimal-leaf", "optimal-gradient"]
 
 # Weights that the exact combiner may give a tree: near 0 training would stand still (Wu et al. 2009, section 5.6).
 _LEAST_WEIGHT, _MOST_WEIGHT = 0.1, 100.0
@@ -67,10 +67,12 @@ def first_rule(rule: StepRule, has_curvature: bool) -> StepRule:
 
     >>> first_rule("optimal", has_curvature=True), first_rule("optimal-leaf", has_curvature=False)
     ('newton', 'gradient')
+    >>> first_rule("optimal-gradient", has_curvature=True)
+    'gradient'
     """
     if not rule.startswith("optimal"):
         return rule
-    return "newton" if has_curvature else "gradient"
+    return "newton" if has_curvature and rule != "optimal-gradient" else "gradient"
 
 
 def optimal_values(
@@ -82,9 +84,11 @@ def optimal_values(
 ) -> NDArray[np.float64]:
     """Leaf values times exact best weights in 0.1…100 on top of the current scores (Wu et al. 2009, section 5.6).
 
-    ``optimal``: one weight for the tree. ``optimal-leaf``: one for each leaf, found one after the other with the
-    others fixed, the leaves that move scores most first. A weight stays 1 unless another one is better: where many
-    weights give the same order (the first tree's do), the leaf values' own scale is as good as any.
+    ``optimal`` and ``optimal-gradient``: one weight for the tree, whose leaves hold Newton's steps or mean λ's; the
+    latter takes the place of Newton's step, as in the paper. ``optimal-leaf``: one for each leaf, found one after the
+    other with the others fixed, the leaves that move scores most first. A weight stays 1 unless another one is
+    better: where many weights give the same order (the first tree's do), the leaf values' own scale is as good as
+    any.
 
     >>> from gradrank.data import RankingData
     >>> from gradrank.measures import MRR
@@ -95,7 +99,7 @@ def optimal_values(
     """
     if len(values) < 2 or not values.any():
         return values
-    if rule == "optimal":
+    if rule != "optimal-leaf":
         return _weight(combiner, scores, values[leaf]) * values
     values = values.copy()
     counts = np.bincount(leaf, minlength=len(values))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +13,21 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
 from gradrank.learners.base.crew import ALONE, Crew
 from gradrank.learners.base.loop import Callback
-from gradrank.learners.base.monitor import TRAINING, Monitor, watched_sets
-from gradrank.learners.base.training_facts import training_facts
-from gradrank.learners.trees.boosting import Leaves, Rules, TreeCourse, Trees
+from gradrank.learners.base.monitor import TRAINING
+from gradrank.learners.trees.grower import TreeGrower
 from gradrank.learners.trees.lambdamart import LambdaMART
 from gradrank.learners.trees.leaf_values import leaf_values
 from gradrank.learners.trees.parameters import TreeParameters
+from gradrank.learners.trees.size_rule import Shape
+from gradrank.learners.trees.tree_course import Leaves, Rules, TreeCourse, Trees
 from gradrank.measures import NDCG, AnyMeasure
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.ensemble import TreeEnsemble
 from gradrank.models.trees.expected_grade import ExpectedGrade
 from gradrank.objectives import Objective, Regression
+
+if TYPE_CHECKING:
+    from gradrank.learners.trees.shared_grower import SharedGrower
 
 _MOST_GRADES = 64
 
@@ -61,24 +65,23 @@ class McRank(LambdaMART):
         if self.positions is not None:
             raise TrainingError("McRank has no scores to which terms of positions could be added")
 
-    def _fit(self, train: RankingData, valid: Mapping[str, RankingData], callbacks: Sequence[Callback]) -> Ranker:
-        objective, measure = self._objective(), self._measure()
+    def _course(
+        self, train: RankingData, watched: Mapping[str, RankingData], shape: Shape, callbacks: Sequence[Callback]
+    ) -> GradeCourse:
+        objective = self._objective()
         assert isinstance(objective, Regression)
         labels = train.label(objective.label)
         own = np.unique(labels[~np.isnan(labels)])
         grades = np.unique(np.concatenate(self._crew.gather(own)))
         if not 2 <= len(grades) <= _MOST_GRADES:
             raise TrainingError(f"McRank needs 2 to {_MOST_GRADES} grades, the training data has {len(grades)}")
-        watched = watched_sets(train, valid, self.train_measure)
-        course = GradeCourse(train, watched, labels, grades, self, self._rules(), self._crew)
-        monitor = Monitor.of_sets(watched, valid, measure, n_jobs=self.n_jobs, crew=self._crew)
-        self._run(course, monitor, train, valid, None, callbacks)
-        facts = training_facts(
-            self, train, "Classification", str(measure), self.record_, "lightgbm", count=self._crew.count
-        )
-        chosen = self.trees_[: self.record_.best]
+        return GradeCourse(train, watched, labels, grades, self, shape, self._rules(), self._crew)
+
+    def _model(self, course: TreeCourse, chosen: Sequence[Trees]) -> Ranker:
+        assert isinstance(course, GradeCourse)
+        train, grades = course.train, course.grades
         ensembles = [TreeEnsemble([step[k] for step in chosen], train.feature_names) for k in range(len(grades))]
-        return ExpectedGrade(ensembles, grades, training=facts)
+        return ExpectedGrade(ensembles, grades, training=self._facts(train, "Classification"))
 
 
 class GradeCourse(TreeCourse):
@@ -91,15 +94,21 @@ class GradeCourse(TreeCourse):
         labels: NDArray[np.float32],
         grades: NDArray[np.float32],
         parameters: TreeParameters,
+        shape: Shape,
         rules: Rules,
         crew: Crew = ALONE,
     ) -> None:
-        super().__init__(train, watched, parameters, rules, crew)
-        self._grades = grades
+        super().__init__(train, watched, parameters, shape, rules, crew)
+        self.grades = grades
         self._counted = (train.row_weights() * ~np.isnan(labels)).astype(np.float32)
         self._targets = (labels[:, None] == grades[None, :]).astype(np.float32)
-        self._growers = self.growers(len(grades))
+        self._growers: list[TreeGrower | SharedGrower] = []
         self._sets = {TRAINING: train, **watched}
+        self._start()
+
+    def _start(self) -> None:
+        grades = self.grades
+        self._growers = self.growers(len(grades), self._growers[0] if self._growers else None)
         self._raw = {name: np.zeros((data.n_docs, len(grades))) for name, data in self._sets.items()}
         self._scores = {name: np.zeros(data.n_docs) for name, data in self._sets.items()}
 
@@ -111,13 +120,13 @@ class GradeCourse(TreeCourse):
         for name, data in self._sets.items():
             for k, tree in enumerate(trees):
                 self._raw[name][:, k] += tree.leaf_value[leaves[k][TRAINING if data is self.train else name]]
-            self._scores[name][:] = _softmax(self._raw[name]) @ self._grades
+            self._scores[name][:] = _softmax(self._raw[name]) @ self.grades
 
     def advance(self, step: int) -> bool:
         """See Course.advance."""
         chances = _softmax(self._raw[TRAINING]).astype(np.float32)
-        n_classes = len(self._grades)
-        shrinkage = self.parameters.learning_rate * (n_classes - 1) / n_classes
+        n_classes = len(self.grades)
+        shrinkage = self.shape.learning_rate * (n_classes - 1) / n_classes
         trees, leaves = [], []
         for k, grower in enumerate(self._growers):
             p = chances[:, k]

@@ -13,13 +13,14 @@ from gradrank.learners.base.common_parameters import (
     SeedParameters,
 )
 from gradrank.learners.base.parameters import parameter
+from gradrank.learners.base.search import Range, Steps
 
 if TYPE_CHECKING:
     from gradrank.learners.trees.diagnostics import Diagnostics
     from gradrank.models.ranker import Ranker
 
 SPLIT_RULES = ("mse", "newton")
-STEP_RULES = ("newton", "gradient", "optimal", "optimal-leaf")
+STEP_RULES = ("newton", "gradient", "optimal", "optimal-leaf", "optimal-gradient")
 
 
 class TreeParameters(ObjectiveParameters, ChoosingParameters, SeedParameters, CheckpointParameters, CommonParameters):
@@ -27,19 +28,37 @@ class TreeParameters(ObjectiveParameters, ChoosingParameters, SeedParameters, Ch
 
     family: ClassVar[str] = "trees"
 
-    n_estimators: int = parameter(
-        default=300, low=1, flags=("--trees",), metavar="N",
-        help="Most trees to grow; with validation data the model keeps as many as are best.",
+    n_estimators: int | None = parameter(
+        default=None, low=1, flags=("--trees",), metavar="N",
+        help="Most trees to grow; with validation data the model keeps as many as are best. None grows them until "
+        "early_stopping_rounds trees have brought nothing new, on validation data or on queries that are held out "
+        "(validation_fraction); with neither it is a fixed number.",
+        search=Steps(2000, patience=75),
     )  # fmt: skip
-    num_leaves: int = parameter(
-        default=15, low=2, high=131_072, flags=("--leaves",), metavar="N", help="Most leaves of a tree."
+    num_leaves: int | None = parameter(
+        default=None, low=2, high=131_072, flags=("--leaves",), metavar="N",
+        help="Most leaves of a tree; None is half the root of the number of queries, from 10 to 63.",
+        search=Range(4, 128, log=True),
+    )  # fmt: skip
+    learning_rate: float | None = parameter(
+        default=None, above=0, flags=("--rate",), metavar="R",
+        help="Shrinkage: the factor of every leaf value; None is 0.1.",
+        search=Range(0.02, 0.3, log=True),
+    )  # fmt: skip
+    early_stopping_rounds: int | None = parameter(
+        default=None,
+        help="Stop after so many trees without a new best on the validation data; None makes them all, then chooses, "
+        "if n_estimators is given, and else is 100.",
     )
-    learning_rate: float = parameter(
-        default=0.05, above=0, flags=("--rate",), metavar="R", help="Shrinkage: the factor of every leaf value."
-    )
+    validation_fraction: float = parameter(
+        default=0.2, low=0, below=1, flags=("--hold-out",), metavar="SHARE",
+        help="Without validation data and n_estimators: share of the queries that a first training holds out to find "
+        "the number of trees; a second one then learns from all of them. 0 holds out none.",
+    )  # fmt: skip
     min_child_samples: int | None = parameter(
         default=None, low=1, flags=("--min-docs",), metavar="N",
         help="Fewest documents in a leaf; None is 20, and fewer where the data has less than 1,200 documents.",
+        search=Range(2, 200, log=True),
     )  # fmt: skip
     split: str = parameter(
         default="auto", choices=("auto", *SPLIT_RULES), metavar="RULE",
@@ -48,8 +67,9 @@ class TreeParameters(ObjectiveParameters, ChoosingParameters, SeedParameters, Ch
     )  # fmt: skip
     step: str = parameter(
         default="auto", choices=("auto", *STEP_RULES), metavar="RULE",
-        help="Leaf values by Newton's step (newton) or the mean λ (gradient); optimal and optimal-leaf multiply them "
-        "by the exact best weights on the training data, one for the tree or one for each leaf.",
+        help="Leaf values by Newton's step (newton) or the mean λ (gradient); optimal and optimal-leaf multiply "
+        "Newton's by the exact best weights on the training data, one for the tree or one for each leaf; "
+        "optimal-gradient multiplies mean λ's by one for the tree.",
     )  # fmt: skip
     max_depth: int | None = parameter(
         default=None, low=1, also=(-1, 0), metavar="N", help="Deepest a tree may be; None, 0 or −1 is no limit."
@@ -63,16 +83,19 @@ class TreeParameters(ObjectiveParameters, ChoosingParameters, SeedParameters, Ch
         flags=("--l2",),
         metavar="R",
         help="Added to the denominator of leaf values and split gains.",
+        search=Range(0.01, 10.0, log=True),
     )
     min_child_weight: float = parameter(
         default=1e-3, low=0, metavar="R", help="Least sum of second derivatives in a leaf (split rule newton)."
     )
     colsample_bytree: float = parameter(
-        default=1.0, above=0, high=1, metavar="SHARE", help="Share of the features that each tree may use."
-    )
+        default=1.0, above=0, high=1, metavar="SHARE", help="Share of the features that each tree may use.",
+        search=Range(0.5, 1.0),
+    )  # fmt: skip
     subsample: float = parameter(
         default=0.7, above=0, high=1, metavar="SHARE",
         help="Share of the queries that each tree sees; whole queries, not rows. 1 is the papers' form.",
+        search=Range(0.5, 1.0),
     )  # fmt: skip
     monotone_constraints: Sequence[int] | Mapping[str, int] | None = parameter(
         default=None, repeated=True, flags=("--monotone",), metavar="FEATURE=SIGN",
@@ -87,6 +110,11 @@ class TreeParameters(ObjectiveParameters, ChoosingParameters, SeedParameters, Ch
         help="Search splits on gradients rounded at random to 126 levels, which is faster; leaf values are exact "
         "anyway. Not used with colsample_bytree below 1 or monotone_constraints, where LightGBM cannot.",
     )
+    split_docs: int | None = parameter(
+        default=None, low=1, metavar="N",
+        help="Search each tree's splits on about so many documents, drawn by the size of their λ and weighed by the "
+        "inverse of their chance, which is faster on large data; leaf values come from all documents. None is all.",
+    )  # fmt: skip
     positions: str | None = parameter(
         default=None, metavar="SOURCE",
         help="Label source that holds the position at which each document was shown; a term for each position is "

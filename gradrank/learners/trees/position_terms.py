@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import TrainingError
+from gradrank.learners.base.crew import ALONE, Crew
+from gradrank.learners.base.positions import shown_positions
 
 # Keeps a position with hardly any second derivative from leaping.
 _LEAST_CURVATURE = 1e-3
@@ -24,6 +25,8 @@ class PositionTerms:
     ----------
     positions
         The position of each document, whole numbers from 1.
+    crew
+        The processes that train together: a term is learned from the documents of all of them.
 
     >>> terms = PositionTerms(np.array([1, 2, 1]))
     >>> terms.learn(np.array([1.0, -1.0, 1.0]), np.array([1.0, 1.0, 1.0]), 0.5)
@@ -31,23 +34,20 @@ class PositionTerms:
     {1: 0.0, 2: -1.0}
     """
 
-    def __init__(self, positions: NDArray[np.int64]) -> None:
-        self._positions, place = np.unique(positions, return_inverse=True)
-        self._place = place.reshape(-1)
+    def __init__(self, positions: NDArray[np.int64], crew: Crew = ALONE) -> None:
+        self._crew = crew
+        self._positions = np.unique(np.concatenate(crew.gather(np.unique(positions))))
+        self._place = np.searchsorted(self._positions, positions)
         self._terms: NDArray[np.float64] = np.zeros(len(self._positions))
 
     @classmethod
-    def of_label(cls, data: RankingData, source: str) -> PositionTerms:
+    def of_label(cls, data: RankingData, source: str, crew: Crew = ALONE) -> PositionTerms:
         """The terms of the positions that a label source holds."""
-        values = data.label(source)
-        whole = np.isfinite(values) & (values >= 1) & (values == np.floor(values))
-        if not whole.all():
-            row = int(np.flatnonzero(~whole)[0])
-            raise TrainingError(
-                f"positions: label {source!r} of document {row + 1} is {values[row]:g}, expected a whole number of 1 "
-                "or more for every document"
-            )
-        return cls(values.astype(np.int64))
+        return cls(shown_positions(data, source), crew)
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._terms = np.zeros(len(self._positions))
 
     def added_to(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores of documents at their positions."""
@@ -57,11 +57,9 @@ class PositionTerms:
         """One step on λ's and second derivatives; a step by mean λ's if there are none of these."""
         count = len(self._terms)
         pushed = np.bincount(self._place, weights=lambdas, minlength=count)
-        if rhos is None:
-            bent = np.bincount(self._place, minlength=count).astype(np.float64)
-        else:
-            bent = np.bincount(self._place, weights=rhos, minlength=count).astype(np.float64) + _LEAST_CURVATURE
-        self._terms = self._terms + rate * pushed / bent
+        bent = np.bincount(self._place, weights=rhos, minlength=count)
+        pushed, bent = self._crew.sum(np.stack([pushed, bent]))
+        self._terms = self._terms + rate * pushed / (bent if rhos is None else bent + _LEAST_CURVATURE)
 
     def by_position(self) -> dict[int, float]:
         """The term of each position, 0 for the topmost."""

@@ -18,10 +18,12 @@ from gradrank.cluster.launchers import as_launcher
 from gradrank.cluster.sources import Source, as_source
 from gradrank.errors import ModelError, NotConvergedWarning, TrainingError
 from gradrank.learners.algorithms import effective_parameters
-from gradrank.learners.base.loop import Record, Step
+from gradrank.learners.base.checkpoint import held_out_of
+from gradrank.learners.base.loop import Record, Step, say
 from gradrank.learners.base.progress import Progress
-from gradrank.learners.trees.grower import ROW_SAMPLING, checked_extra
+from gradrank.learners.trees.extra_parameters import ROW_SAMPLING, checked_extra
 from gradrank.learners.trees.lambdamart import LambdaMART
+from gradrank.learners.trees.size_rule import Shape
 from gradrank.models.ranker import Ranker
 from gradrank.models.registry import load_ranker, ranker_from_dict
 from gradrank.models.trees.ensemble import TreeEnsemble
@@ -55,8 +57,8 @@ def check_offered(learner: LambdaMART) -> None:
         raise TrainingError(
             f"step {rules.step} looks at all queries at once, which no single worker has: use newton or gradient"
         )
-    if learner.positions is not None:
-        raise TrainingError("positions are not offered on workers: their terms are learned from all queries at once")
+    if learner.split_docs is not None:
+        raise TrainingError("split_docs is not offered on workers: documents are drawn from all queries at once")
     if learner.warm_start:
         raise TrainingError("warm_start is not offered on workers: use checkpoint, which goes on from a file")
     for name in checked_extra(learner.lightgbm or {}):
@@ -100,7 +102,7 @@ def fit_on_workers(
     """
     check_offered(learner)
     sent = _parameters(learner)
-    if not valid and learner.early_stopping_rounds is not None:
+    if not valid and learner.early_stopping_rounds is not None and not learner.holds_out:
         warn("early_stopping_rounds needs validation data, and there is none: all steps are made and kept")
     base, feature = _base(learner)
     launcher = as_launcher(workers)
@@ -162,6 +164,8 @@ class _Listener:
             assert self._checkpoint is not None
             with replacing(self._checkpoint) as temporary:
                 temporary.write_bytes(message["checkpoint"])
+        elif "note" in message:
+            say(self._callbacks, message["note"])
         elif "pairs" in message:
             facts = [PairFacts(**fact) for fact in message["pairs"]]
             for callback in self._callbacks:
@@ -237,14 +241,18 @@ def _take_over(learner: LambdaMART, results: Sequence[Mapping[str, Any]], valida
         name: {measure: [float(value) for value in curve] for measure, curve in found.items()}
         for name, found in told["curves"].items()
     }
-    learner.record_ = Record(**{**told, "curves": curves})
+    learner.record_ = Record(**{**told, "curves": curves}, held_out=held_out_of(first))
+    learner._take_shape(Shape(**first["shape"]))
     learner.base_score_ = first["base_score"]
+    if learner.positions is not None:
+        terms = learner.ranker_.training["position_terms"]
+        learner.position_terms_ = {int(position): float(term) for position, term in terms.items()}
     learner.n_features_in_ = len(first["features"])
     learner.feature_names_in_ = np.array(first["features"], dtype=object)
     for note in dict.fromkeys(note for result in results for note in result["notes"]):
         warn(note)
     record = learner.record_
-    if validated and not record.interrupted and record.best == learner.n_estimators > 1:
+    if validated and not record.interrupted and record.best == learner._most_steps() > 1:
         warn(
             f"the best model is the last of {record.steps:,} {learner.unit}s: {learner._measure()} on the validation "
             f"data was still rising; more {learner.unit}s ({learner.steps_parameter}) are likely to be better",

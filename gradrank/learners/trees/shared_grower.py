@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import TrainingError
 from gradrank.learners.base.shared_crew import SharedCrew
-from gradrank.learners.trees.grower import categorical_columns, checked_extra, tree_settings
+from gradrank.learners.trees.extra_parameters import checked_extra
+from gradrank.learners.trees.grower import categorical_columns, tree_settings
+from gradrank.learners.trees.lightgbm_errors import refused
 from gradrank.learners.trees.network import Network, Strands, dataset_with_bins, serialized_bins
 from gradrank.learners.trees.parameters import TreeParameters
 from gradrank.models.trees.ensemble import Tree, read_booster_tree
@@ -37,8 +38,8 @@ class SharedGrower:
     ----------
     data
         The queries of this process.
-    parameters, split
-        The shape of the trees, and the rule of the splits.
+    parameters, split, num_leaves
+        The shape of the trees, the rule of the splits, and the most leaves.
     crew
         The processes.
     share_binning
@@ -51,6 +52,7 @@ class SharedGrower:
         parameters: TreeParameters,
         *,
         split: str,
+        num_leaves: int | None = None,
         crew: SharedCrew,
         share_binning: SharedGrower | None = None,
     ) -> None:
@@ -59,7 +61,7 @@ class SharedGrower:
         self._ones = np.ones(data.n_docs, dtype=np.float32)
         self._grown = 0
         mesh = crew.member.mesh
-        settings = tree_settings(data, parameters, split, crew.count(data.n_docs)) | {
+        settings = tree_settings(data, parameters, split, num_leaves, crew.count(data.n_docs)) | {
             "use_quantized_grad": False,
             "force_col_wise": True,
             "tree_learner": "data",
@@ -136,7 +138,7 @@ class _Strand:
         try:
             self.booster = lightgbm.Booster(settings, self.dataset)
         except lightgbm.basic.LightGBMError as error:
-            raise TrainingError(f"LightGBM refuses: {error}") from None
+            raise refused(error) from None
 
     def update(self, gradients: NDArray[np.float32], hessians: NDArray[np.float32]) -> bool:
         import lightgbm
@@ -145,7 +147,7 @@ class _Strand:
         try:
             return bool(self.booster.update(fobj=lambda _scores, _dataset: own))
         except lightgbm.basic.LightGBMError as error:
-            raise TrainingError(f"LightGBM refuses: {error}") from None
+            raise refused(error) from None
 
 
 def _all(strands: list[_Strand], do: Any) -> list[Any]:
@@ -168,7 +170,11 @@ def _agreed_bins(data: RankingData, parameters: TreeParameters, settings: dict[s
     content = b""
     if crew.rank == 0:
         order = np.argsort(np.concatenate([item["chance"] for item in came]), kind="stable")
-        sample = np.concatenate([item["X"] for item in came])[order]
+        sample = np.concatenate([item["X"] for item in came])
+        # LightGBM is about to copy the sample twice: nothing else is held beside it.
+        parcel.clear()
+        came.clear()
+        sample = sample[order]
         try:
             made = lightgbm.Dataset(
                 sample,
@@ -178,6 +184,6 @@ def _agreed_bins(data: RankingData, parameters: TreeParameters, settings: dict[s
                 free_raw_data=True,
             ).construct()
         except lightgbm.basic.LightGBMError as error:
-            raise TrainingError(f"LightGBM refuses: {error}") from None
+            raise refused(error) from None
         content = serialized_bins(made)
     return bytes(mesh.gather(content)[0])

@@ -320,7 +320,7 @@ def test_parameters_out_of_range(data: dict[str, RankingData], learner: type[Fea
 
 def test_features_that_know_nothing() -> None:
     with pytest.raises(TrainingError, match="no feature of the training data orders"):
-        RankBoost().fit(np.ones((4, 2)), [0, 1, 0, 1], qid=[1, 1, 2, 2])
+        RankBoost().fit([[1.0], [1.0], [2.0], [2.0]], [0, 1, 0, 1], qid=[1, 1, 2, 2])
 
 
 def test_long_lists_need_no_memory_for_pairs() -> None:

@@ -10,9 +10,10 @@ import pytest
 
 from gradrank.data import RankingData
 from gradrank.data.artificial import make_splits
-from gradrank.errors import GradrankError
+from gradrank.errors import GradrankError, GradrankWarning
 from gradrank.learners import MART, LambdaMART, LambdaSMART, McRank, Step
 from gradrank.learners.trees.boosting import LambdaCourse
+from gradrank.learners.trees.size_rule import shape_by_size
 from gradrank.measures import NDCG, Measure, parse_measure
 from gradrank.models.linear import LinearRanker
 from gradrank.models.registry import load_ranker
@@ -373,7 +374,10 @@ def test_every_tree_draws_its_own_share_of_the_queries() -> None:
     """Which queries a tree sees: as many as asked for, others for each tree, none left out for ever."""
     objective = parse_objective("NDCG@5")
     learner = LambdaMART(subsample=0.3, random_state=2)
-    course = LambdaCourse(TRAIN, {}, objective, objective.bind(TRAIN), learner, learner._rules(), measure=NDCG(5))
+    course = LambdaCourse(
+        TRAIN, {}, objective, objective.bind(TRAIN), learner, shape_by_size(learner, 1, 1, validated=False),
+        learner._rules(), measure=NDCG(5),
+    )  # fmt: skip
     samples = [course.sampled_queries(step) for step in range(40)]
     assert all(sample is not None and sample.sum() == round(0.3 * TRAIN.n_queries) for sample in samples)
     counts = np.sum(samples, axis=0)
@@ -512,8 +516,9 @@ def test_nothing_left_to_push() -> None:
     X = np.tile([[1.0], [0.0]], (40, 1))
     labels = np.tile([1, 0], 40)
     learner = LambdaMART("Lambda(MRR, pairs=misranked)", n_estimators=5, min_child_samples=1, subsample=1.0)
-    ranker = learner.fit(X, labels, qid=np.repeat(np.arange(40), 2)).ranker_
+    with pytest.warns(GradrankWarning, match="nothing is left to learn after 1 tree: every λ is 0"):
+        ranker = learner.fit(X, labels, qid=np.repeat(np.arange(40), 2)).ranker_
     assert isinstance(ranker, TreeEnsemble)
-    assert [tree.n_leaves for tree in ranker.trees][-1] == 1
+    assert [tree.n_leaves for tree in ranker.trees] == [2]
     better, worse = ranker.predict([[1.0], [0.0]])
     assert better > worse

@@ -13,6 +13,7 @@ from gradrank.learners import MART, LambdaMART, McRank
 from gradrank.learners.trees.leaf_values import leaf_values
 from gradrank.measures import NDCG
 from gradrank.models.trees.ensemble import TreeEnsemble
+from gradrank.objectives import parse_objective
 
 TRAIN = make_data(50, n_docs=15, n_features=6, random_state=3)
 
@@ -65,6 +66,22 @@ def test_optimal_step_is_the_best_weight_of_the_tree() -> None:
         assert NDCG(5).mean(before + other / weight * tree, TRAIN) <= value + 1e-12
 
 
+def test_optimal_gradient_step_weighs_mean_lambdas() -> None:
+    _, model = _training_value("optimal-gradient")
+    first, second = (tree for (tree,) in model.trees_)
+    before, step = (TreeEnsemble([tree], TRAIN.feature_names).predict(TRAIN) for tree in (first, second))
+    gradients = parse_objective("Lambda(NDCG@5)").bind(TRAIN, random_state=model.random_state).gradients(before, 1)
+    told = gradients.lambdas != 0
+    leaves = np.unique(step)
+    means = [gradients.lambdas[told & (step == value)].mean(dtype=float) for value in leaves]
+    # One weight for the tree, which a Newton step does not have.
+    weight = leaves[-1] / means[-1]
+    np.testing.assert_allclose(leaves, weight * np.array(means), rtol=1e-4)
+    assert 0.1 <= weight <= 100.0
+    for other in np.geomspace(0.1, 100.0, 100):
+        assert NDCG(5).mean(before + other / weight * step, TRAIN) <= NDCG(5).mean(before + step, TRAIN) + 1e-12
+
+
 def test_optimal_leaf_step_is_not_worse_than_newton() -> None:
     newton, leaf = _training_value("newton")[0], _training_value("optimal-leaf")[0]
     assert leaf >= newton
@@ -91,5 +108,7 @@ def test_optimal_step_for_objectives_without_curvature_or_measure() -> None:
     assert MART(n_estimators=2, step="optimal", min_child_samples=5).fit(TRAIN).ranker_.n_features == 6
     with pytest.raises(TrainingError, match="one tree per step only"):
         McRank(n_estimators=2, step="optimal", min_child_samples=5).fit(TRAIN)
-    with pytest.raises(TrainingError, match="expected auto, newton, gradient, optimal or optimal-leaf"):
+    with pytest.raises(
+        TrainingError, match="expected auto, newton, gradient, optimal, optimal-leaf or optimal-gradient"
+    ):
         LambdaMART(step="best", n_estimators=2).fit(TRAIN)

@@ -1,0 +1,83 @@
+"""Leaves, rate and number of trees where none are given: by the number of queries and documents.
+
+The guide on defaults has the measurements behind the rule.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradrank.learners.trees.parameters import TreeParameters
+
+MOST_TREES = 10_000
+"""A ceiling that no training should reach: early stopping ends it before."""
+FEWEST_HELD_OUT = 20
+"""With fewer queries held out, chance would choose the number of trees."""
+DEFAULT_RATE = 0.1
+"""Of 0.05, 0.1 and 0.2 none was better on data of any size, once the number of trees is found."""
+DEFAULT_PATIENCE = 100
+"""Trees without a new best after which training ends; the measure on few queries stands still for long."""
+_FEWEST_LEAVES, _MOST_LEAVES = 10, 63
+_DOCS_PER_LEAF = 50
+# A fixed number of trees goes as far as so many trees of rate 1 together.
+_FIXED_DISTANCE = 15.0
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What training goes by once the data is known."""
+
+    n_estimators: int
+    """Most trees."""
+    num_leaves: int
+    learning_rate: float
+    early_stopping_rounds: int | None
+    """End after so many trees without a new best; None makes them all."""
+    searched: bool = False
+    """Whether the number of trees is found on validation data, ``n_estimators`` being a mere ceiling."""
+
+
+def shape_by_size(parameters: TreeParameters, n_queries: int, n_docs: int, *, validated: bool) -> Shape:
+    """What the parameters say, and the rule where they say nothing.
+
+    Parameters
+    ----------
+    parameters
+        What is given always wins.
+    n_queries, n_docs
+        The size of the training data.
+    validated
+        Whether there is data, given or held out, to find the number of trees on.
+    """
+    leaves = default_leaves(n_queries, n_docs) if parameters.num_leaves is None else parameters.num_leaves
+    rate = DEFAULT_RATE if parameters.learning_rate is None else parameters.learning_rate
+    if parameters.n_estimators is not None:
+        return Shape(parameters.n_estimators, leaves, rate, parameters.early_stopping_rounds)
+    if not validated:
+        return Shape(fixed_trees(rate), leaves, rate, None)
+    patience = parameters.early_stopping_rounds
+    return Shape(MOST_TREES, leaves, rate, DEFAULT_PATIENCE if patience is None else patience, searched=True)
+
+
+def default_leaves(n_queries: int, n_docs: int) -> int:
+    """Most leaves of a tree: half the root of the number of queries, from 10 to 63, and 50 documents for each leaf.
+
+    Queries count, not documents: those of one query are judged together, and say less than as many of other queries.
+
+    >>> default_leaves(200, 4_000), default_leaves(1_000, 40_000), default_leaves(10_000, 120_000)
+    (10, 15, 50)
+    """
+    by_queries = min(max(math.isqrt(n_queries) // 2, _FEWEST_LEAVES), _MOST_LEAVES)
+    return max(2, min(by_queries, n_docs // _DOCS_PER_LEAF))
+
+
+def fixed_trees(rate: float) -> int:
+    """Number of trees where nothing can find it.
+
+    >>> fixed_trees(0.05), fixed_trees(0.1)
+    (300, 150)
+    """
+    return max(1, round(_FIXED_DISTANCE / rate))
