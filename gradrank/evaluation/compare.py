@@ -291,7 +291,7 @@ def compare(
         level,
         correction,
         tuple(
-            replace(row, p_corrected=p, verdict=_verdict(row.test.difference, p, level))
+            replace(row, p_corrected=p, verdict=verdict_of(row.test.difference, p, level))
             for row, p in zip(rows, corrected, strict=True)
         ),
         evaluation,
@@ -348,7 +348,8 @@ def _mean(values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> f
     return float(np.average(values, weights=weights)) if len(values) else nan
 
 
-def _verdict(difference: float, p: float, level: float) -> Verdict:
+def verdict_of(difference: float, p: float, level: float) -> Verdict:
+    """A difference and its p-value in words."""
     if not p < level:
         return "no significant difference"
     return "better" if difference > 0 else "worse"

@@ -29,9 +29,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gradrank.data.clicks.labels import click_labels, join_clicks
+from gradrank.data.clicks.click_log import ClickLog
+from gradrank.data.clicks.joining import join_clicks
+from gradrank.data.clicks.labels import click_labels
 from gradrank.data.clicks.propensity import Propensities
-from gradrank.data.clicks.readers import ClickLog
 from gradrank.data.clicks.sessions import rows_of_log, take_sessions
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
@@ -133,6 +134,8 @@ def counterfactual(
         raise DataError(f"worth is {worth!r}, expected clicks or dcg")
     if cutoff < 1 or not 0 < clip <= 1 or not 0 < confidence < 1:
         raise DataError(f"cutoff is {cutoff}, clip {clip} and confidence {confidence}: expected 1 or more, and shares")
+    if propensities.false_clicks is not None:
+        raise DataError("the propensities have false clicks (trust bias), which no counterfactual estimate takes off")
     shown = _Shown.of(log, data, propensities)
     if estimator == "dr":
         halves = np.random.default_rng(random_state).random(log.n_sessions) < 0.5

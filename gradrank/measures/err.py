@@ -17,6 +17,82 @@ from gradrank.measures.position import highest
 from gradrank.measures.swaps import SwapKernels
 from gradrank.runtime.kernels import njit
 
+_LEAST_PASSING = 2.0**-20
+_LONG_TIE = 1024
+# What is smaller than this in comparison does not change a sum in double precision.
+_NOTHING = 1e-20
+
+
+@njit(cache=True, nogil=True, inner=True)
+def _expected_worth(k, m, n, above, kept):  # type: ignore[no-untyped-def]
+    """Mean of 1/(above + x) over the place x of the k-th of m documents that stand among n at random; 0 beyond kept.
+
+    P(x) is proportional to C(x − 1, k − 1)·C(n − x, m − k): from the mean of x outwards, each by its neighbor.
+    """
+    middle = min(max(int(k * (n + 1.0) / (m + 1.0)), k), n - m + k)
+    everything = 0.0
+    worth = 0.0
+    chance = 1.0
+    for x in range(middle, n - m + k + 1):
+        everything += chance
+        if x <= kept:
+            worth += chance / (above + x)
+        factor = x / (x - k + 1.0) * ((n - x - m + k) / (n - x)) if x < n else 0.0
+        chance *= factor
+        if chance < _NOTHING * everything and factor < 1.0:
+            break
+    chance = 1.0
+    for x in range(middle, k, -1):
+        factor = (x - k) / (x - 1.0) * ((n - x + 1.0) / (n - x - m + k + 1.0))
+        chance *= factor
+        everything += chance
+        if x - 1 <= kept:
+            worth += chance / (above + x - 1)
+        if chance < _NOTHING * everything and factor < 1.0:
+            break
+    return worth / everything
+
+
+@njit(cache=True, nogil=True, inner=True)
+def _long_tie(gain, order, place, group_end, above, kept):  # type: ignore[no-untyped-def]
+    """ERR of tied documents from rank above + 1 on, and the chance to pass all of them, for many documents.
+
+    Only those of the m documents with a gain stop anybody: the user comes to the k-th of them with the mean chance
+    to pass k − 1 of them, which by Maclaurin's inequality is at most the (k − 1)-th power of the mean chance to pass
+    one; from where this is nothing, no more are looked at.
+    """
+    m = 0
+    mean = 0.0
+    passed_all = 1.0
+    for at in range(place, group_end):
+        if gain[order[at]] > 0.0:
+            m += 1
+            mean += 1.0 - gain[order[at]]
+            passed_all *= 1.0 - gain[order[at]]
+    if m == 0:
+        return 0.0, 1.0
+    mean /= m
+    needed = m
+    if mean <= 0.0:
+        needed = 1
+    elif mean < 1.0:
+        needed = int(min(float(m), np.log(_NOTHING) / np.log(mean) + 1.0))
+    needed = max(1, needed)
+    passing = np.zeros(needed + 1)
+    passing[0] = 1.0
+    seen = 0
+    for at in range(place, group_end):
+        stops = gain[order[at]]
+        if stops > 0.0:
+            seen += 1
+            for j in range(min(seen, needed), 0, -1):
+                passing[j] = (1.0 - j / seen) * passing[j] + j / seen * (1.0 - stops) * passing[j - 1]
+    total = 0.0
+    for k in range(1, needed + 1):
+        stopping = passing[k - 1] - passing[k]
+        total += stopping * _expected_worth(k, m, group_end - place, above, kept)
+    return total, passed_all
+
 
 @njit(cache=True, nogil=True)
 def _values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, weight, option, out):  # type: ignore[no-untyped-def]  # fmt: skip
@@ -33,6 +109,10 @@ def _values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, we
                 stops = gain[order[place]]
                 total += going_on * stops / (place - start + 1)
                 going_on *= 1.0 - stops
+            elif size > _LONG_TIE:
+                worth, passed_all = _long_tie(gain, order, place, group_end, place - start, min(size, stop - place))
+                total += going_on * worth
+                going_on *= passed_all
             else:
                 # passing[j] = mean over all sets of j tied documents of the chance to pass all of them; documents
                 # are added one by one: a random set of j of m documents holds the newest with probability j/m.
@@ -56,7 +136,7 @@ def _values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, we
 @njit(cache=True, nogil=True, plain=True)
 def err_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # type: ignore[no-untyped-def]
     """For each document: (0) chance to reach its rank times the rank's worth, (1, 2) ERR of the ranks above it without
-    and with it, (3) 1/(1 − R)."""
+    and with it, (3) 1/(1 − R); nobody is so sure to stop that running sums could not tell what comes behind."""
     reach = 1.0
     total = 0.0
     for r in range(n):
@@ -66,8 +146,9 @@ def err_prepare(n, order, rank, gain, weight, norm, depth, option, state):  # ty
         state[1, i] = total
         total += worth * gain[i]
         state[2, i] = total
-        state[3, i] = 1.0 / (1.0 - gain[i])
-        reach *= 1.0 - gain[i]
+        passes = max(1.0 - gain[i], _LEAST_PASSING)
+        state[3, i] = 1.0 / passes
+        reach *= passes
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -76,7 +157,8 @@ def err_row(i, low, high, n, order, rank, gain, norm, option, state, out):  # ty
 
     With D the worth of a rank, S the expected worth of stopping between ranks a < b (having passed a) and B the chance
     to pass everything between them, swapping a and b adds reach(a)·(R_b − R_a)·(D_a − S − B·D_b); S and B are
-    differences and quotients of running sums (R < 1 always, so that nothing is divided by 0).
+    differences and quotients of running sums (1 − R is 2⁻²⁰ or more, so that nothing is divided by 0, and what is
+    behind a document of top grade 20 or more keeps half of its digits).
     """
     place = rank[i]
     own = gain[i]

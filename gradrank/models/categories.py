@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from gradrank.errors import ModelError
 
 _SHOWN = 3
+_PLAIN = (str, int, float, bool, type(None), np.generic)
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,17 @@ class Categories:
 
     values: tuple[tuple[Any, ...], ...]
     columns: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        odd = [value for values in self.values for value in values if not isinstance(value, _PLAIN)]
+        if odd:
+            raise ModelError(f"a category is a {type(odd[0]).__name__}, expected text or a number")
+        if self.columns is not None and (
+            len(self.columns) != len(self.values)
+            or len(set(self.columns)) < len(self.columns)
+            or min(self.columns, default=0) < 0
+        ):
+            raise ModelError(f"there are categories of {len(self.values)} columns, which are given as {self.columns}")
 
     def codes(self, frame: Any, names: Sequence[str]) -> dict[int, NDArray[np.float64]]:
         """The coded columns of a frame that has exactly the model's features, by their numbers."""

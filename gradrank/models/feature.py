@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.errors import ModelError
+from gradrank.models.attribution.attribution import ByDocument, Reference
 from gradrank.models.exchange.plan import FeaturePart
 from gradrank.models.features import Matrix
 from gradrank.models.ranker import Ranker
@@ -76,6 +77,11 @@ class FeatureRanker(Ranker):
 
     def _described(self) -> str:
         return f"{'−' if self.sign < 0 else ''}{self.feature}"
+
+    def _attribution(self, X: Matrix, reference: Reference | None, n_jobs: int | None) -> ByDocument:
+        shares = np.zeros(X.shape)
+        shares[:, self.feature_names.index(self.feature)] = self._score(X, n_jobs)
+        return ByDocument(shares, ["feature: the difference of its values"])
 
     def _part(self, columns: NDArray[np.int64]) -> FeaturePart:
         return FeaturePart(int(columns[self.feature_names.index(self.feature)]), self.sign, self.missing)

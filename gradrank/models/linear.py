@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.ranking_data import default_feature_names
 from gradrank.errors import ModelError
+from gradrank.models.attribution.attribution import ByDocument, Reference
 from gradrank.models.exchange.plan import LinearPart
 from gradrank.models.features import Matrix
 from gradrank.models.ranker import Ranker
@@ -110,6 +111,9 @@ class LinearRanker(LinearInWeights, Ranker):
         standardized = (X - self.mean) / self.scale
         standardized[np.isnan(standardized)] = 0.0
         return standardized
+
+    def _attribution(self, X: Matrix, reference: Reference | None, n_jobs: int | None) -> ByDocument:
+        return ByDocument(self.basis(X) * self.weights, ["linear: weight × difference of the feature's values"])
 
     def _part(self, columns: NDArray[np.int64]) -> LinearPart:
         return LinearPart(columns, self.weights, self.bias, self.mean, self.scale)

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData, rows_alone
-from gradrank.errors import ModelError
+from gradrank.errors import ModelError, ScoreError
+from gradrank.models.attribution.attribution import Attribution, Reference, only_other
+from gradrank.models.attribution.mixtures import OfMixtures
 from gradrank.models.display.rankers import ranker_html, trained_by
 from gradrank.models.features import Matrix, feature_matrix
 from gradrank.runtime.files import replacing
@@ -98,7 +100,7 @@ class Ranker(ABC):
         """
         if isinstance(X, RankingData):
             return X.in_input_order(self.grouped_scores(X, n_jobs=n_jobs))
-        return self._score(self.matrix(X), n_jobs)
+        return self._finite_scores(self.matrix(X), n_jobs)
 
     def grouped_scores(self, data: RankingData, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Scores in the data's own order, the documents of a query together; :meth:`predict` has them as given.
@@ -111,14 +113,20 @@ class Ranker(ABC):
             Threads to use; all cores by default.
         """
         if not is_mapped(data.X):
-            return self._score(self.matrix(data), n_jobs)
+            return self._finite_scores(self.matrix(data), n_jobs)
         # Features in a file are taken, put into the ranker's order and scored by blocks of rows, never held whole.
         scores = np.empty(data.n_docs)
         step = max(1, _BLOCK_BYTES // max(1, data.X.itemsize * data.n_features))
         for start in range(0, data.n_docs, step):
             rows = slice(start, start + step)
-            scores[rows] = self._score(self.matrix(rows_alone(data.X[rows], data.feature_names)), n_jobs)
+            matrix = self.matrix(rows_alone(data.X[rows], data.feature_names))
+            scores[rows] = self._finite_scores(matrix, n_jobs, start)
         return scores
+
+    def _finite_scores(self, X: Matrix, n_jobs: int | None, first: int = 0) -> NDArray[np.float64]:
+        """Scores of a matrix, whose first row is document ``first``; one that is no finite number is an error."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return finite(self._score(X, n_jobs), first)
 
     def matrix(self, X: Any) -> Matrix:
         """The ranker's features of the rows of ``X``, as numbers and in its order."""
@@ -195,6 +203,30 @@ class Ranker(ABC):
     def _importance_amounts(self) -> NDArray[np.float64] | None:
         """What the shares of :meth:`importances` are made of."""
         return None
+
+    # ------------------------------------------------------------------ differences of scores, feature by feature
+    def attribution(self, X: Any, *, reference: Reference | None = None, n_jobs: int | None = None) -> Attribution:
+        """How much each feature adds to the difference of any two scores of ``X``; :func:`~gradrank.explain` shows it.
+
+        Parameters
+        ----------
+        X, n_jobs
+            As :meth:`predict` takes them; the documents keep the order of a matrix, or of the data's queries.
+        reference
+            What a feature that is left out counts as: as in the ``training`` documents on average, or as in the
+            ``other`` document of a pair. The first unless given, where the ranker knows its training documents.
+
+        >>> from gradrank.models.linear import LinearRanker
+        >>> shares = LinearRanker([2.0, 1.0]).attribution([[1.0, 0.0], [0.5, 3.0]])
+        >>> shares.between(np.array([0]), np.array([1])).tolist()
+        [[1.0, -3.0]]
+        """
+        return self._attribution(self.matrix(X), reference, n_jobs)
+
+    def _attribution(self, X: Matrix, reference: Reference | None, n_jobs: int | None) -> Attribution:
+        """The same for a matrix that has exactly this ranker's features."""
+        only_other(reference, f"a ranker of kind {self.kind!r}")
+        return OfMixtures(X, lambda rows: self.predict(rows, n_jobs=n_jobs))
 
     @abstractmethod
     def _score(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
@@ -289,6 +321,18 @@ class Ranker(ABC):
 
     def _repr_html_(self) -> str:
         return ranker_html(self)
+
+
+def finite(scores: NDArray[np.float64], first: int = 0) -> NDArray[np.float64]:
+    """The scores, or a ScoreError: those that are no finite numbers have no order."""
+    known = np.isfinite(scores)
+    if not known.all():
+        place = int(np.argmin(known))
+        raise ScoreError(
+            f"document {first + place + 1} gets the score {scores[place]}, which is not a finite number: "
+            "features are too large"
+        )
+    return scores
 
 
 # ---------------------------------------------------------------------- plain values

@@ -26,6 +26,9 @@ RANKERS: dict[str, str] = {
     "net": "gradrank.models.nets.net:NetRanker",
 }
 
+# Facts about a training are written, shown and compared by functions that call themselves.
+_DEEPEST_FACTS = 30
+
 
 def load_ranker(path: str | Path) -> Ranker:
     """Read a ranker that :meth:`Ranker.save` or another tool wrote.
@@ -46,6 +49,8 @@ def load_ranker(path: str | Path) -> Ranker:
     """
     path = Path(path)
     try:
+        if path.is_char_device() or path.is_block_device():
+            raise ModelError("is a device, expected a file", path=path)
         content = path.read_bytes()
     except FileNotFoundError:
         raise ModelError("there is no such file", path=path) from None
@@ -75,11 +80,31 @@ def ranker_from_dict(value: Any) -> Ranker:
         names, payload, training = value["feature_names"], value["payload"], value["training"]
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ModelError("holds feature names that are not a list of strings")
+        if not isinstance(training, Mapping) or _depth_above(training, _DEEPEST_FACTS):
+            raise ModelError(
+                "holds facts about the training that are not a JSON object, "
+                f"or one of more than {_DEEPEST_FACTS} levels"
+            )
         return ranker_class._from_payload(payload, names, training)
     except ModelError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ModelError(f"holds a damaged ranker of kind {kind!r} ({type(error).__name__}: {error})") from None
+
+
+def _depth_above(value: Any, most: int) -> bool:
+    """Whether lists and mappings stand inside each other more than so many times; found without recursion."""
+    level = [value]
+    for _ in range(most):
+        level = [
+            item
+            for outer in level
+            for item in (outer.values() if isinstance(outer, Mapping) else outer)
+            if isinstance(item, Mapping | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def under_names_of(ranker: Ranker, data: RankingData) -> Ranker:
@@ -145,7 +170,7 @@ def _of_tensors(content: bytes) -> Ranker:
         raise ModelError(f"holds the weights of a {made_of}: ModuleRanker.load takes it together with such a module")
     try:
         payload = payload_of_tensors(manifest["payload"], tensors)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise ModelError("is a safetensors file, but not of a whole gradrank net") from None
     return ranker_from_dict({**manifest, "payload": payload})
 

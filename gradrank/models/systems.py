@@ -23,7 +23,7 @@ from gradrank.data.formats.compressed import read_head
 from gradrank.data.formats.registry import read_data
 from gradrank.data.formats.trec import query_coverage, read_qrels, read_run, run_scores, trec_data
 from gradrank.data.frames import from_frame
-from gradrank.data.ranking_data import RankingData
+from gradrank.data.ranking_data import RankingData, rows_alone
 from gradrank.errors import DataError, ModelError
 from gradrank.models.exchange.sklearn_trees import is_hist_gradient_boosting
 from gradrank.models.features import Matrix, is_frame, made_up
@@ -115,6 +115,16 @@ class Documents:
         if self._by_place(ranker):
             return ranker.grouped_scores(self.whole, n_jobs=n_jobs)
         return self.data.from_input_order(ranker.predict(self.frame, n_jobs=n_jobs))
+
+    def query(self, ranker: Ranker, number: int) -> Any:
+        """The documents of one query as the ranker takes them: ranking data, or rows of the frame."""
+        first, end = self.data.indptr[number : number + 2]
+        if self._by_place(ranker):
+            # In memory, and not a map of the file.
+            rows_held: Matrix = np.array(self.whole.X[first:end])  # type: ignore[assignment]
+            return rows_alone(rows_held, self.whole.feature_names)
+        rows = np.arange(first, end) if self.data.rows is None else self.data.rows[first:end]
+        return self.frame.iloc[rows] if hasattr(self.frame, "iloc") else self.frame[rows]
 
     def _by_place(self, ranker: Ranker) -> bool:
         """Whether the ranker takes ranking data: there is no frame, or the ranker has no names to find in it."""

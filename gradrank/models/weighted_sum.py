@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ModelError
+from gradrank.models.attribution.attribution import Reference, Weighted
 from gradrank.models.exchange.plan import SumPart
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.features import Matrix, is_frame
-from gradrank.models.ranker import Ranker
+from gradrank.models.ranker import Ranker, finite
 from gradrank.models.registry import ranker_from_dict
 from gradrank.models.weight_vectors import LinearInWeights
 
@@ -77,7 +78,8 @@ class WeightedSum(LinearInWeights, Ranker):
         if not is_frame(X):
             return super().predict(X, n_jobs=n_jobs)
         # Each part finds its own columns in a frame: parts may number the values of a categorical column differently.
-        return self._added_up(ranker.predict(X, n_jobs=n_jobs) for _, ranker in self.parts)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return finite(self._added_up(ranker.predict(X, n_jobs=n_jobs) for _, ranker in self.parts))
 
     def matrix(self, X: Any) -> Matrix:
         """See Ranker.matrix."""
@@ -156,6 +158,24 @@ class WeightedSum(LinearInWeights, Ranker):
     def shape(self) -> dict[str, int | str]:
         """The parts with their weights, and the trees in them."""
         return {"parts": self._described(), **super().shape()}
+
+    def attribution(self, X: Any, *, reference: Reference | None = None, n_jobs: int | None = None) -> Weighted:
+        """See Ranker.attribution."""
+        if not is_frame(X):
+            return self._attribution(self.matrix(X), reference, n_jobs)
+        # As in predict, each part finds its own columns.
+        return self._weighted([X] * len(self.parts), reference, n_jobs)
+
+    def _attribution(self, X: Matrix, reference: Reference | None, n_jobs: int | None) -> Weighted:
+        return self._weighted([X if places is None else X[:, places] for places in self._columns], reference, n_jobs)
+
+    def _weighted(self, given: Sequence[Any], reference: Reference | None, n_jobs: int | None) -> Weighted:
+        parts = [
+            (weight, ranker.attribution(X, reference=reference, n_jobs=n_jobs), places or range(self.n_features))
+            for (weight, ranker), X, places in zip(self.parts, given, self._columns, strict=True)
+            if weight
+        ]
+        return Weighted(parts, len(given[0]), self.n_features)
 
     def _part(self, columns: NDArray[np.int64]) -> SumPart:
         own = [columns if places is None else columns[places] for places in self._columns]

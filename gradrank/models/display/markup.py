@@ -13,6 +13,10 @@ _SMALL = "opacity:.75;font-size:90%"
 COLORS = {"better": "#1f9d55", "worse": "#d9483b"}
 
 
+# Characters that HTML does not allow as text; names from files may hold them.
+_CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160)), "�")
+
+
 class Html(str):
     """Text that is HTML already."""
 
@@ -80,3 +84,13 @@ def table_html(
 def notes_html(notes: Iterable[str]) -> Html:
     """Sentences below a table."""
     return Html("".join(f'<div style="{_SMALL}">{markup(note)}</div>' for note in notes))
+
+
+def as_page(text: str) -> str:
+    r"""A page without characters that HTML or UTF-8 cannot hold.
+
+    >>> as_page("a\x00b")
+    'a�b'
+    """
+    # File names may hold bytes that are not UTF-8, which Python keeps as lone surrogates.
+    return text.translate(_CONTROL).encode("utf-8", "replace").decode("utf-8")

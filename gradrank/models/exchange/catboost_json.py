@@ -42,7 +42,7 @@ def parse_catboost(model: Any) -> CatBoostModel:
         return _parse(value)
     except ModelError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
         raise ModelError(f"is not a whole CatBoost model ({type(error).__name__}: {error})") from None
 
 

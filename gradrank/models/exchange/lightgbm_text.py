@@ -42,6 +42,9 @@ def parse_lightgbm(text: str) -> LightGBMModel:
         raise ModelError("is not a LightGBM text model")
     if not end:
         raise ModelError("is not a whole LightGBM model: it breaks off before 'end of trees'")
+    if "\nparameters:" in tail and "\nend of parameters" not in tail:
+        # Behind them stand the values of categorical columns.
+        raise ModelError("is not a whole LightGBM model: it breaks off before 'end of parameters'")
     head, *sections = body.split("\nTree=")
     header = _fields(head.split("\n"))
     try:

@@ -43,7 +43,7 @@ def read(content: bytes) -> TreeEnsemble:
         return _ensemble(model, onnx)
     except ModelError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
         raise ModelError(f"is a damaged ONNX model ({type(error).__name__}: {error})") from None
 
 

@@ -65,6 +65,9 @@ EXPORTS: dict[str, ExportFormat] = {
     "elastic": ExportFormat("Elastic's native inference ensemble", ".json", "elastic:write"),
     "ranklib": ExportFormat("RankLib's model, also of the LTR plugins (model/ranklib)", ".xml", "ranklib:write"),
     "solr": ExportFormat("Solr LTR's model, with a stub of its feature store", ".json", "solr:write"),
+    "solr-9.2": ExportFormat(
+        "the same for Solr 9.2 and later, with branches for missing values", ".json", "solr:write_branches"
+    ),
     "onnx": ExportFormat("ONNX over float32 features", ".onnx", "onnx_write:write"),
     "onnx-double": ExportFormat("ONNX over float64 features", ".onnx", "onnx_write:write_double"),
     "c": ExportFormat("one C file that needs the C library only", ".c", "c_code:write"),

@@ -1,7 +1,9 @@
 """Solr LTR's models, MultipleAdditiveTreesModel and LinearModel, with a stub of the feature store.
 
 Solr's trees send ``x <= threshold + 1e-6`` left, calculated in float32: thresholds are written so that the sum is the
-largest float32 that goes left. Where no float32 does that (close to 0), it is a loss. A missing value counts as 0.
+largest float32 that goes left. Where no float32 does that (close to 0), it is a loss. A missing value counts as 0;
+from Solr 9.2 on splits of trees may say where it goes (``missing``), if the model says that it does not count as 0
+(``isNullSameAsZero``) and the store gives NaN for it (``defaultValue``).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from gradrank.models.exchange.registry import Files
 from gradrank.models.exchange.splits import (
     check_leaves,
     finite_single,
+    missing_goes_left,
     missing_is_zero,
     nested_text,
     refuse_categories,
@@ -33,18 +36,28 @@ _PACKAGE = "org.apache.solr.ltr"
 
 def write(plan: Plan, losses: Losses) -> Files:
     """The model, and beside it the features that it names, as values that a request passes (``efi.NAME``)."""
+    return _files(plan, losses, branches=False)
+
+
+def write_branches(plan: Plan, losses: Losses) -> Files:
+    """The same with a branch for missing values at every split, as Solr 9.2 and later read it."""
+    return _files(plan, losses, branches=True)
+
+
+def _files(plan: Plan, losses: Losses, *, branches: bool) -> Files:
     line = as_line(plan)
     name = re.sub(r"[^\w.-]+", "_", plan.origin.name) + f"-{plan.origin.sha256[:12]}"
     if line is not None:
         used, text = _linear(plan, line, name, losses)
     else:
-        used, text = _trees(plan, one_ensemble(plan, losses.target), name, losses)
+        used, text = _trees(plan, one_ensemble(plan, losses.target), name, losses, branches)
+    at_missing = {"defaultValue": "NaN"} if branches and line is None else {}
     stub = [
         {
             "store": name,
             "name": feature,
             "class": f"{_PACKAGE}.feature.ValueFeature",
-            "params": {"value": f"${{{feature}}}", "required": False},
+            "params": {"value": f"${{{feature}}}", "required": False, **at_missing},
         }
         for feature in used
     ]
@@ -70,22 +83,27 @@ def _linear(plan: Plan, line: LinePart, name: str, losses: Losses) -> tuple[list
     return used, json.dumps(value, ensure_ascii=False, indent=1) + "\n"
 
 
-def _trees(plan: Plan, ensemble: TreesPart, name: str, losses: Losses) -> tuple[list[str], str]:
+def _trees(plan: Plan, ensemble: TreesPart, name: str, losses: Losses, branches: bool) -> tuple[list[str], str]:
     names = plan.feature_names
     refuse_categories(ensemble.trees, names, losses.target)
     check_leaves(ensemble.trees, ensemble.base_score, losses.target)
-    missing_is_zero(ensemble.trees, names, losses)
+    missing_left: list[NDArray[np.bool_] | None] = [None] * len(ensemble.trees)
+    if branches:
+        missing_left = [*missing_goes_left(ensemble.trees, names, losses)]
+    else:
+        missing_is_zero(ensemble.trees, names, losses)
     bounds = single_thresholds(ensemble.trees, names, losses)
     texts = [
-        f'{{"weight": "1", "root": {_tree_text(number, tree, finite_single(bound, losses), names, losses)}}}'
-        for number, (tree, bound) in enumerate(zip(ensemble.trees, bounds, strict=True))
+        f'{{"weight": "1", "root": {_tree_text(number, tree, finite_single(bound, losses), left, names, losses)}}}'
+        for number, (tree, bound, left) in enumerate(zip(ensemble.trees, bounds, missing_left, strict=True))
     ]
     if ensemble.base_score != 0.0 or not texts:
         texts.insert(0, f'{{"weight": "1", "root": {{"value": "{np.float32(ensemble.base_score)}"}}}}')
     splits = {feature for tree in ensemble.trees for feature in tree.split_feature.tolist()}
     used = [names[feature] for feature in sorted(splits)]
     head = json.dumps(_head("MultipleAdditiveTreesModel", name, used), ensure_ascii=False, indent=1)[:-2]
-    return used, head + ',\n "params": {"trees": [\n' + ",\n".join(texts) + "\n ]}\n}\n"
+    null = '"isNullSameAsZero": "false", ' if branches else ""
+    return used, head + f',\n "params": {{{null}"trees": [\n' + ",\n".join(texts) + "\n ]}\n}\n"
 
 
 def _head(kind: str, name: str, features: list[str]) -> dict[str, Any]:
@@ -97,7 +115,14 @@ def _head(kind: str, name: str, features: list[str]) -> dict[str, Any]:
     }
 
 
-def _tree_text(number: int, tree: Tree, bound: NDArray[np.float32], names: tuple[str, ...], losses: Losses) -> str:
+def _tree_text(
+    number: int,
+    tree: Tree,
+    bound: NDArray[np.float32],
+    missing_left: NDArray[np.bool_] | None,
+    names: tuple[str, ...],
+    losses: Losses,
+) -> str:
     written, reached = compensated(bound)
     for node in np.flatnonzero(reached != bound).tolist():
         low, high = sorted((float(reached[node]), float(bound[node])))
@@ -111,7 +136,8 @@ def _tree_text(number: int, tree: Tree, bound: NDArray[np.float32], names: tuple
 
     def split(node: int, left: str, right: str) -> str:
         feature = json.dumps(names[tree.split_feature[node]], ensure_ascii=False)
-        return f'{{"feature": {feature}, "threshold": "{written[node]}", "left": {left}, "right": {right}}}'
+        missing = "" if missing_left is None else f'"missing": "{"left" if missing_left[node] else "right"}", '
+        return f'{{"feature": {feature}, "threshold": "{written[node]}", {missing}"left": {left}, "right": {right}}}'
 
     return nested_text(tree, split, lambda leaf: f'{{"value": "{values[leaf]}"}}')
 

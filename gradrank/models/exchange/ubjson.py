@@ -86,7 +86,10 @@ class _Reader:
         count = self.length() if self.skip_if(b"#") else None
         if element is not None and count is None:
             raise ValueError("a typed container without a count")
-        # Everything that is counted takes a byte at least, but for constants of one type, which nobody writes.
+        # Everything that is counted takes a byte at least, but for constants of one type: a few bytes could ask for any
+        # number of them, again and again, and nobody writes them.
+        if element in _CONSTANTS:
+            raise ValueError("a container of constants")
         if count is not None and not 0 <= count <= len(self.content) - self.place:
             raise ValueError("it breaks off, or counts more than it holds")
         return element, count

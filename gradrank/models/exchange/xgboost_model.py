@@ -47,7 +47,7 @@ def parse_xgboost(model: bytes | str | Mapping[str, Any]) -> XGBoostModel:
         return _parse(_parsed(model))
     except ModelError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
         raise ModelError(f"is not a whole XGBoost model ({type(error).__name__}: {error})") from None
 
 

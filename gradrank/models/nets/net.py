@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.ranking_data import default_feature_names
 from gradrank.errors import ModelError
+from gradrank.models.attribution.attribution import Attribution, Reference, only_other
 from gradrank.models.exchange.plan import NetPart
 from gradrank.models.features import Matrix
 from gradrank.models.linear import LinearRanker
@@ -172,6 +173,12 @@ class NetRanker(WeightVector, Ranker):
         from gradrank.models.nets.net_lines import shifted_net_scores
 
         return shifted_net_scores(self, X, directions, distances)
+
+    def _attribution(self, X: Matrix, reference: Reference | None, n_jobs: int | None) -> Attribution:
+        from gradrank.models.nets.net_gradients import integrated_gradients
+
+        only_other(reference, "a net")
+        return integrated_gradients(self, X)
 
     def _part(self, columns: NDArray[np.int64]) -> NetPart:
         scaling = self.scaling

@@ -74,7 +74,13 @@ class Scaling:
 
     def apply(self, X: Matrix) -> NDArray[np.float32]:
         """Scaled features, as nets take them."""
-        out = np.empty(X.shape, dtype=np.float32)
+        return self._applied(X, np.empty(X.shape, dtype=np.float32))
+
+    def exactly(self, X: Matrix) -> NDArray[np.float64]:
+        """Scaled features in double precision."""
+        return self._applied(X, np.empty(X.shape, dtype=np.float64))
+
+    def _applied(self, X: Matrix, out: NDArray[Any]) -> NDArray[Any]:
         for start in range(0, len(X), _ROWS_PER_BLOCK):
             rows = slice(start, start + _ROWS_PER_BLOCK)
             _scaled(np.ascontiguousarray(X[rows]), self.mean, self.scale, self.log, out[rows])

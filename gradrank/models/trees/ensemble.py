@@ -10,7 +10,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gradrank.data.ranking_data import default_feature_names
 from gradrank.errors import ModelError
+from gradrank.models.attribution.attribution import Attribution, ByDocument, ByPair, Reference
+from gradrank.models.attribution.tree_pairs import pair_shares
 from gradrank.models.categories import Categories
 from gradrank.models.exchange.catboost_json import parse_catboost
 from gradrank.models.exchange.lightgbm_text import format_lightgbm, parse_lightgbm, read_booster_tree
@@ -22,7 +25,7 @@ from gradrank.models.ranker import Ranker
 from gradrank.models.trees.quickscorer import DOCUMENTS_PER_BLOCK, QuickScorer
 from gradrank.models.trees.side_by_side import SideBySideWalker
 from gradrank.models.trees.tree import CATEGORICAL, Tree, TreeArrays, read_only
-from gradrank.runtime.threads import for_query_blocks
+from gradrank.runtime.threads import for_query_blocks, thread_count
 
 __all__ = ["Tree", "TreeEnsemble", "assign_leaves", "read_booster_tree"]
 
@@ -32,6 +35,13 @@ __all__ = ["Tree", "TreeEnsemble", "assign_leaves", "read_booster_tree"]
 _BLOCK_NODE_COST = 9.0
 _WALK_STEP_COST = 3.5
 _MADE_AT_FIRST_USE = ("arrays", "scorer", "_walker")
+_TREE_SHAP = (
+    "trees: Tree SHAP as LightGBM has it, one document's values minus the other's; a feature that is left out takes "
+    "both branches of a split, weighed by their training documents"
+)
+_TREE_PAIRS = (
+    "trees: Shapley values between the two documents; a feature that is left out has the other document's value"
+)
 _OPTIONAL = {"cat_start", "cat_words", "split_gain", "leaf_cover"}
 
 
@@ -88,6 +98,8 @@ class TreeEnsemble(Ranker):
         if not np.isfinite(self._base_score):
             raise ModelError(f"base_score is {base_score}, expected a finite number")
         self._categories = categories
+        if categories is not None and max(categories.columns or (), default=-1) >= self.n_features:
+            raise ModelError(f"feature number {max(categories.columns or ())} has categories, but there is none")
 
     # ------------------------------------------------------------------ facts
     @property
@@ -116,8 +128,8 @@ class TreeEnsemble(Ranker):
         return TreeArrays.of(self._trees)
 
     @cached_property
-    def scorer(self) -> QuickScorer:
-        """The fast scorer, made at first use."""
+    def scorer(self) -> QuickScorer | None:
+        """The fast scorer, made at first use; None if the trees are too deep for it."""
         return QuickScorer.of(self.arrays, self._base_score)
 
     @cached_property
@@ -132,20 +144,36 @@ class TreeEnsemble(Ranker):
         steps = sum(np.log2(tree.n_leaves) for tree in self._trees)
         return float(_BLOCK_NODE_COST * n_nodes / (_WALK_STEP_COST * steps)) if steps else 1.0
 
+    @cached_property
+    def _always_finite(self) -> bool:
+        largest = float(np.abs(self.arrays.leaf_value).max(initial=0.0))
+        return bool(np.isfinite(self.n_trees * largest + abs(self._base_score)))
+
     # ------------------------------------------------------------------ scoring
     def _score(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
         n_docs = len(X)
-        if n_docs > self._worth_walking * -(-n_docs // DOCUMENTS_PER_BLOCK):
+        many = n_docs > self._worth_walking * -(-n_docs // DOCUMENTS_PER_BLOCK)
+        if many and self.scorer is not None:
             return self.scorer.score(X, n_jobs)
         walker = self._walker
         if walker is not None:
             return walker.score(X, n_jobs)
         # The plain walk takes more than three times as long.
-        if n_docs > self._worth_walking / 3.0:
+        if n_docs > self._worth_walking / 3.0 and self.scorer is not None:
             return self.scorer.score(X, n_jobs)
         out = np.empty(n_docs, dtype=np.float64)
-        self.arrays.walk_sum(read_only(np.ascontiguousarray(X)), self._base_score, out)
+        edges = _block_edges(n_docs)
+
+        def work(first: int, end: int) -> None:
+            rows = slice(edges[first], edges[end])
+            self.arrays.walk_sum(read_only(np.ascontiguousarray(X[rows])), self._base_score, out[rows])
+
+        for_query_blocks(work, edges, n_jobs)
         return out
+
+    def _finite_scores(self, X: Matrix, n_jobs: int | None, first: int = 0) -> NDArray[np.float64]:
+        # No document can get more than the largest leaf of every tree: nothing to look for in most models.
+        return self._score(X, n_jobs) if self._always_finite else super()._finite_scores(X, n_jobs, first)
 
     def score_by_walking(self, X: Any) -> NDArray[np.float64]:
         """The same scores by plain walks down the trees: slow, and what the fast scorer is tested against."""
@@ -173,23 +201,38 @@ class TreeEnsemble(Ranker):
         for_query_blocks(work, edges, n_jobs)
         return out
 
-    def contributions(self, X: Any) -> NDArray[np.float64]:
+    def contributions(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Each feature's share in each score (Tree SHAP, Lundberg et al. 2018), documents × (features + 1).
 
         Rows add up to the score; the last column is the mean score over the training documents.
 
         Parameters
         ----------
-        X
-            As :meth:`predict` takes it.
+        X, n_jobs
+            As :meth:`predict` takes them.
         """
+        return self._tree_shap(self.matrix(X), n_jobs)
+
+    def _tree_shap(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
         import lightgbm
 
-        if not all(tree.leaf_cover.any() for tree in self._trees):
+        if not self._covers_known:
             raise ModelError("contributions need the number of training documents in each leaf, which is unknown here")
-        booster = lightgbm.Booster(model_str=self.to_lightgbm_text())
-        matrix = self.matrix(X)
-        return np.asarray(booster.predict(matrix, pred_contrib=True), dtype=np.float64)
+        # Numbers for names: LightGBM has rules for these, and they do not matter here.
+        text = format_lightgbm(self._trees, default_feature_names(self.n_features), self._base_score)
+        booster = lightgbm.Booster(model_str=text)
+        threads = thread_count(n_jobs)
+        return np.asarray(booster.predict(X, pred_contrib=True, num_threads=threads), dtype=np.float64)
+
+    def _attribution(self, X: Matrix, reference: Reference | None, n_jobs: int | None) -> Attribution:
+        if reference == "training" or (reference is None and self._covers_known):
+            return ByDocument(self._tree_shap(X, n_jobs)[:, :-1], [_TREE_SHAP])
+        return ByPair(len(X), self.n_features, lambda a, b: pair_shares(self.arrays, X, a, b, n_jobs), [_TREE_PAIRS])
+
+    @cached_property
+    def _covers_known(self) -> bool:
+        """Whether every node tells how many training documents came to it."""
+        return all((tree.leaf_cover >= 0).all() and (tree.node_cover() > 0).all() for tree in self._trees)
 
     # ------------------------------------------------------------------ facts about features
     def used_features(self) -> tuple[str, ...]:
@@ -399,4 +442,10 @@ def assign_leaves(tree: Tree, X: NDArray[Any], *, n_jobs: int | None = None) -> 
     [0, 1]
     """
     numbered = replace(tree, leaf_value=np.arange(tree.n_leaves, dtype=np.float64))
-    return QuickScorer.of(TreeArrays.of([numbered])).score(X, n_jobs).astype(np.int32)
+    arrays = TreeArrays.of([numbered])
+    scorer = QuickScorer.of(arrays)
+    if scorer is not None:
+        return scorer.score(X, n_jobs).astype(np.int32)
+    leaves = np.empty((len(X), 1), dtype=np.int32)
+    arrays.walk_leaves(read_only(np.ascontiguousarray(X)), leaves)
+    return leaves[:, 0]

@@ -9,11 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gradrank.errors import ModelError
+from gradrank.models.attribution.attribution import Attribution, ByPair, Reference, Rows
+from gradrank.models.attribution.straight_line import mean_slopes
 from gradrank.models.exchange.lightgbm_text import parse_lightgbm
 from gradrank.models.exchange.plan import GradesPart
 from gradrank.models.features import Matrix
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.ensemble import TreeEnsemble, lightgbm_text
+
+_GRADES = (
+    "expected grade: shares in the scores of the classes, each times the mean slope of the expected grade on the "
+    "straight line between the two documents' class scores"
+)
 
 
 class ExpectedGrade(Ranker):
@@ -104,10 +111,7 @@ class ExpectedGrade(Ranker):
         X, n_jobs
             As :meth:`predict` takes them.
         """
-        raw = np.column_stack([ensemble.predict(X, n_jobs=n_jobs) for ensemble in self.ensembles])
-        raw -= raw.max(axis=1, keepdims=True)
-        np.exp(raw, out=raw)
-        return np.asarray(raw / raw.sum(axis=1, keepdims=True))
+        return _softmax(np.column_stack([ensemble.predict(X, n_jobs=n_jobs) for ensemble in self.ensembles]))
 
     def _importance_amounts(self) -> NDArray[np.float64]:
         return np.asarray(sum(ensemble._importance_amounts() for ensemble in self.ensembles))
@@ -119,6 +123,25 @@ class ExpectedGrade(Ranker):
         for k, grade in enumerate(self.grades):
             total += chances[:, k] * grade
         return total
+
+    def _attribution(self, X: Matrix, reference: Reference | None, n_jobs: int | None) -> Attribution:
+        classes = [ensemble.attribution(X, reference=reference, n_jobs=n_jobs) for ensemble in self.ensembles]
+        raw = np.column_stack([ensemble.predict(X, n_jobs=n_jobs) for ensemble in self.ensembles])
+
+        def expected(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            chances = _softmax(points)
+            values = chances @ self.grades
+            return values, chances * (self.grades - values[:, None])
+
+        def shares(first: Rows, second: Rows) -> NDArray[np.float64]:
+            slopes = mean_slopes(expected, raw[second], raw[first], nodes=8)
+            total = np.zeros((len(first), self.n_features))
+            for k, part in enumerate(classes):
+                total += slopes[:, k : k + 1] * part.between(first, second)
+            return total
+
+        ways = [way for part in classes for way in part.ways]
+        return ByPair(len(X), self.n_features, shares, [*ways, _GRADES])
 
     def truncate(self, iterations: int) -> ExpectedGrade:
         """The ranker of the first iterations.
@@ -149,3 +172,8 @@ class ExpectedGrade(Ranker):
     ) -> Self:
         ensembles = [TreeEnsemble._from_payload(part, feature_names, {}) for part in payload["ensembles"]]
         return cls(ensembles, payload["grades"], training=training)
+
+
+def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    chances = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(chances / chances.sum(axis=1, keepdims=True))

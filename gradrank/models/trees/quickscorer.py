@@ -53,6 +53,9 @@ MASK_BITS = 32
 _NODES_PER_COST_UNIT = 2000
 # Finding a block's largest value costs as much as some ten nodes, and saves the nodes above it.
 _NODES_WORTH_A_MAXIMUM = 16
+# A piece repeats the nodes on its path from the root. Trees of training repeat one or two for each of their own; a
+# long chain would repeat so many that memory and time end.
+_MOST_REPEATED = 32
 # Multiplying a power of two by this de Bruijn number puts a different number of 0…31 into the top five bits.
 _DE_BRUIJN = 0x077CB531
 _ALL_BITS = 0xFFFFFFFF
@@ -83,9 +86,12 @@ class QuickScorer:
     cat_words: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, trees: TreeArrays, base_score: float = 0.0) -> QuickScorer:
-        """Cut the trees into pieces and sort their nodes."""
-        node, piece, keep, away_left, leaf_value = _all_pieces(trees)
+    def of(cls, trees: TreeArrays, base_score: float = 0.0) -> QuickScorer | None:
+        """Cut the trees into pieces and sort their nodes; None if they are so deep that walking them is better."""
+        pieces = _all_pieces(trees)
+        if pieces is None:
+            return None
+        node, piece, keep, away_left, leaf_value = pieces
         group = piece // PIECES_PER_GROUP
         n_groups = -(-len(leaf_value) // PIECES_PER_GROUP)
         decision, threshold = trees.decision[node], trees.threshold[node]
@@ -194,14 +200,20 @@ def _in_de_bruijn_order(leaf_value: NDArray[np.float64]) -> NDArray[np.float64]:
     return result
 
 
-def _all_pieces(trees: TreeArrays) -> tuple[NDArray[Any], ...]:
-    """Of every node in every piece: node number, piece, bits to keep, whether it acts when going left; leaf values."""
+def _all_pieces(trees: TreeArrays) -> tuple[NDArray[Any], ...] | None:
+    """Of every node in every piece: node number, piece, bits to keep, whether it acts when going left; leaf values.
+
+    None if pieces would repeat too many nodes.
+    """
     acts: list[tuple[int, int, int, bool]] = []
     places: list[int] = []
     n_pieces = 0
     children = trees.children.tolist()
+    most = _MOST_REPEATED * (len(children) + MASK_BITS)
     for first, end in itertools.pairwise(trees.node_start.tolist()):
-        n_pieces = _cut(children[first:end], first, n_pieces, acts, places)
+        n_pieces = _cut(children[first:end], first, n_pieces, acts, places, most)
+        if n_pieces < 0:
+            return None
     values = np.zeros((n_pieces, MASK_BITS))
     values.reshape(-1)[places] = trees.leaf_value
     node, piece, keep, away_left = np.array(acts, dtype=np.int64).reshape(-1, 4).T
@@ -209,12 +221,17 @@ def _all_pieces(trees: TreeArrays) -> tuple[NDArray[Any], ...]:
 
 
 def _cut(
-    children: list[list[int]], first: int, n_pieces: int, acts: list[tuple[int, int, int, bool]], places: list[int]
+    children: list[list[int]],
+    first: int,
+    n_pieces: int,
+    acts: list[tuple[int, int, int, bool]],
+    places: list[int],
+    most: int,
 ) -> int:
     """Cut one tree into pieces; children come after their parents, so one loop up and one loop down suffice.
 
     Appends what :func:`_all_pieces` gives of the nodes to ``acts``, and where each leaf stands to ``places``; gives the
-    number of pieces with this tree's.
+    number of pieces with this tree's, or −1 if there are more than ``most`` acts.
     """
     n = len(children)
     # A piece below the root needs the last leaf "not here".
@@ -263,6 +280,8 @@ def _cut(
             while up >= 0:
                 acts.append((first + up, n_pieces, keep, children[up][1] == child))
                 child, up = up, parent[up]
+            if len(acts) > most:
+                return -1
             n_pieces += 1
         piece, place, middle = piece_of[k], start[k], start[k] + width_left[k]
         if not hollow[k]:

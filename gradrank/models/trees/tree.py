@@ -182,7 +182,8 @@ class Tree:
             not len(self.cat_start)
             or self.cat_start[0] != 0
             or self.cat_start[-1] != len(self.cat_words)
-            or (np.diff(self.cat_start) < 0).any()
+            # Compared, not subtracted: a difference can wrap around.
+            or (self.cat_start[1:] < self.cat_start[:-1]).any()
         ):
             raise ModelError("a tree's category sets are damaged")
         sets = self.threshold[(self.decision & CATEGORICAL) > 0]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gradrank.data.artificial import make_data
+from gradrank.data.clicks.click_log import click_log
 from gradrank.data.clicks.propensity import given_propensities
-from gradrank.data.clicks.readers import click_log
 from gradrank.data.clicks.simulate import Users, attraction, simulate_log
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError

@@ -12,10 +12,11 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import ModelError
+from gradrank.errors import ModelError, ScoreError
 from gradrank.models.exchange.ubjson import parse_ubjson
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.linear import LinearRanker
+from gradrank.models.ranker import Ranker
 from gradrank.models.trees.ensemble import Tree, TreeEnsemble
 from gradrank.models.trees.expected_grade import ExpectedGrade
 from gradrank.models.weighted_sum import WeightedSum
@@ -201,3 +202,37 @@ def test_a_full_disk_is_one_clear_error(tmp_path, monkeypatch):
     with pytest.raises(ModelError, match=r"model\.json: cannot be written: No space left on device"):
         LinearRanker([1.0], feature_names=["f1"]).save(tmp_path / "model.json")
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"old"]
+
+
+@pytest.mark.parametrize(
+    ("ranker", "X", "shown"),
+    [
+        (
+            FeatureRanker("a", feature_names=["a", "b"]),
+            [[1, 2], [3, 4], [-np.inf, 0]],
+            "document 3 gets the score -inf",
+        ),
+        (LinearRanker([1e300, 1.0], feature_names=["a", "b"]), [[1e300, 0.0]], "document 1 gets the score inf"),
+        (
+            LinearRanker([1.0, -1.0], feature_names=["a", "b"]),
+            [[0, 0], [np.inf, np.inf]],
+            "document 2 gets the score nan",
+        ),
+        (
+            WeightedSum([(1.0, FeatureRanker("a")), (-1e10, FeatureRanker("b"))]),
+            [[1e300, 1e300]],
+            "document 1 gets the score -inf",
+        ),
+        (TreeEnsemble([Tree.of(leaf_value=[1.5e308])] * 2, ["a", "b"]), [[0, 0]], "document 1 gets the score inf"),
+        (
+            ExpectedGrade([TreeEnsemble([Tree.of(leaf_value=[1.5e308])] * k, ["a", "b"]) for k in (1, 2)]),
+            [[0, 0]],
+            "document 1 gets the score inf",
+        ),
+    ],
+)
+def test_a_score_that_is_no_finite_number_is_an_error(ranker: Ranker, X: list[list[float]], shown: str) -> None:
+    with pytest.raises(ScoreError, match=shown):
+        ranker.predict(np.array(X, dtype=np.float64))
+    with pytest.raises(ScoreError, match=shown):
+        ranker.predict(pd.DataFrame(X, columns=["a", "b"], dtype=np.float64))

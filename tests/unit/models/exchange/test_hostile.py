@@ -9,10 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gradrank.errors import ModelError
 from gradrank.models.registry import load_ranker
+from gradrank.models.trees.tree import Tree
 from tests.support.model_zoo import model_files
 
 MEGABYTE = 1 << 20
@@ -73,6 +75,15 @@ PAYLOAD = ("payload", "trees", 0)
         ("gradrank trees", _set(*PAYLOAD, "left", 0, 2**32 + 1), "whole numbers"),
         ("gradrank trees", _set(*PAYLOAD, "threshold", 0, float("nan")), "not a finite number"),
         ("gradrank trees", _set(*PAYLOAD, "leaf_value", [[1.0]] * 9), "expected one list"),
+        ("gradrank trees", _set("training", [1]), "facts about the training"),
+        ("gradrank trees", _set("training", "x", json.loads('{"a":' * 300 + "1" + "}" * 300)), "more than 30 levels"),
+        ("gradrank categories", _set("payload", "categories", "columns", [9]), "feature number 9 has categories"),
+        ("gradrank categories", _set("payload", "categories", "columns", [-1]), "categories of 1 columns"),
+        ("gradrank categories", _set("payload", "categories", "columns", [0, 1]), "categories of 1 columns"),
+        ("gradrank categories", _set("payload", "categories", "values", [[{}, []]]), "a category is a dict"),
+        ("xgboost dart", _set("learner", "learner_model_param", "base_score", "1"), "not a whole XGBoost model"),
+        ("xgboost dart", _set("learner", "learner_model_param", "base_score", "[0]"), "not a whole XGBoost model"),
+        ("xgboost dart", _set("learner", "gradient_booster", "weight_drop", [1.0]), "1 weights for 2 trees"),
         ("gradrank linear", _set("kind", []), r"kind \[\], expected one of trees"),
         ("gradrank linear", _set("payload", "weights", [1.0]), "1 weights for 3 features"),
         ("gradrank net", _set("payload", "layers", 0, "bias", [0.0]), "layer 1 has weights of shape"),
@@ -91,6 +102,55 @@ def test_damaged_numbers(name: str, change: Any, message: str, tmp_path: Path) -
     refused(json_with(name, change), message, tmp_path)
 
 
+def chain(n_nodes: int) -> dict[str, Any]:
+    """A tree where every split has a leaf on its left: as deep as it is large."""
+    return {
+        "split_feature": [0] * n_nodes,
+        "threshold": np.linspace(0.0, 1.0, n_nodes).tolist(),
+        "decision": [8] * n_nodes,
+        "left": [~k for k in range(n_nodes)],
+        "right": [*range(1, n_nodes), ~n_nodes],
+        "leaf_value": np.arange(n_nodes + 1.0).tolist(),
+    }
+
+
+@pytest.mark.parametrize("wrapping", [[0, 2**63 - 1, -(2**63), 4], [0, 2**62, -(2**62), 4], [0, 5, 4], [0, -1, 4]])
+def test_category_sets_whose_places_wrap_around(wrapping: list[int], tmp_path: Path) -> None:
+    # The difference of the second and third number, in 64 bits, is positive again.
+    arrays = {**chain(3), "decision": [1, 8, 8], "threshold": [0, 0.5, 0.6], "cat_words": [1, 2, 3, 4]}
+    with pytest.raises(ModelError, match="category sets are damaged"):
+        Tree.of(**arrays, cat_start=wrapping)
+    lines = [f"cat_boundaries={' '.join(map(str, wrapping))}", "cat_threshold=1 2 3 4"]
+    old = model_files()["lightgbm"].decode().split("\n")
+    first = next(place for place, line in enumerate(old) if line.startswith("cat_boundaries="))
+    refused("\n".join([*old[:first], *lines, *old[first + 2 :]]).encode(), "category sets are damaged", tmp_path)
+
+
+def test_a_tree_as_deep_as_it_is_large(tmp_path: Path) -> None:
+    value = json.loads(model_files()["gradrank trees"])
+    value["payload"] = {"base_score": 0.0, "trees": [chain(60_000)]}
+    path = tmp_path / "chain.json"
+    path.write_text(json.dumps(value))
+    tracemalloc.start()
+    try:
+        ranker = load_ranker(path)
+        X = np.zeros((300, 3))
+        X[:, 0] = np.random.default_rng(0).random(300)
+        scores = ranker.predict(X, n_jobs=1)
+        used = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # Cut into pieces, it would take 5 GB.
+    assert used < 64 * MEGABYTE
+    # Leaf k is reached by values above k thresholds.
+    assert scores.tolist() == np.searchsorted(np.linspace(0.0, 1.0, 60_000), X[:, 0]).tolist()
+
+
+def test_devices_are_no_models() -> None:
+    with pytest.raises(ModelError, match="/dev/zero: is a device, expected a file"):
+        load_ranker("/dev/zero")
+
+
 def test_keys_given_twice(tmp_path: Path) -> None:
     for name in ("gradrank linear", "xgboost json", "catboost Lossguide"):
         content = model_files()[name].decode()
@@ -99,6 +159,8 @@ def test_keys_given_twice(tmp_path: Path) -> None:
     twice = model_files()["lightgbm"].replace(b"\nnum_cat=", b"\nnum_leaves=3\nnum_cat=", 1)
     refused(twice, "gives 'num_leaves' twice", tmp_path)
     refused(b"{i\x01ai\x01i\x01ai\x02}", "'a' is given twice", tmp_path)
+    many = ", ".join(f'"{k}": 0' for k in range(100_000))
+    refused(f'{{{many}, "99999": 0}}'.encode(), "gives '99999' twice", tmp_path, most=100 * MEGABYTE)
 
 
 def test_nesting_without_end(tmp_path: Path) -> None:
@@ -128,6 +190,10 @@ def test_counts_that_the_file_does_not_hold(tmp_path: Path) -> None:
     huge = struct.pack(">q", 1 << 40)
     for element in (b"T", b"Z", b"d", b"U", b"[", b"S"):
         refused(b"{i\x01a[$" + element + b"#L" + huge, "UBJSON", tmp_path)
+    # Sixteen bytes each ask for as many constants as there are bytes behind them.
+    refused(
+        b"{i\x01a[" + 30_000 * (b"[$T#L" + struct.pack(">q", 100_000)), "UBJSON .a container of constants", tmp_path
+    )
     refused(b"{i\x01a[#L" + huge, "UBJSON", tmp_path)
     refused(b"{i\x01aSL" + huge, "UBJSON", tmp_path)
     refused(b"{i\x01a{$T#L" + huge, "UBJSON", tmp_path)

@@ -76,7 +76,7 @@ def stump(threshold: float, feature: int = 0, **more: bool) -> Tree:
     )
 
 
-@pytest.mark.parametrize("form", ["xgboost", "ltr-plugin", "ranklib", "solr", "onnx"])
+@pytest.mark.parametrize("form", ["xgboost", "ltr-plugin", "ranklib", "solr", "solr-9.2", "onnx"])
 @pytest.mark.parametrize("threshold", [0.1, 0.25, -3.7, 1 / 3, 1e9 + 0.3])
 def test_the_neighbors_of_a_threshold(form: str, threshold: float, tmp_path: Path) -> None:
     ranker = TreeEnsemble([stump(threshold, default_left=threshold >= 0)], ["a"])
@@ -114,6 +114,19 @@ def test_missing_values_are_told_by_feature_and_tree(form: str, tmp_path: Path) 
     scores = CONSUMERS[form].score(tmp_path / "model", X, ["a", "b"])
     assert scores.tolist() == [2.0, 2.0, 4.0]
     assert ranker.predict(X).tolist() == [3.0, 2.0, 4.0]
+
+
+def test_solr_is_told_where_missing_values_go(tmp_path: Path) -> None:
+    ranker = TreeEnsemble([stump(0.5), stump(0.25, 1, default_left=False)], ["a", "b"])
+    ranker.export(tmp_path / "m.json", "solr-9.2", name="two stumps")
+    model = json.loads((tmp_path / "m.json").read_text())
+    assert model["params"]["isNullSameAsZero"] == "false"
+    assert [tree["root"]["missing"] for tree in model["params"]["trees"]] == ["left", "right"]
+    store = json.loads((tmp_path / "m.features.json").read_text())
+    assert [item["params"]["defaultValue"] for item in store] == ["NaN", "NaN"]
+    X = np.array([[np.nan, np.nan], [0.0, 0.0], [1.0, 1.0], [np.nan, 0.0], [1.0, np.nan]], dtype=np.float32)
+    scores = CONSUMERS["solr-9.2"].score(tmp_path / "m.json", X, ["a", "b"])
+    assert scores.tolist() == ranker.predict(X).tolist() == [3.0, 2.0, 4.0, 2.0, 4.0]
 
 
 def test_the_zero_of_lightgbm_is_told_for_solr(tmp_path: Path) -> None:

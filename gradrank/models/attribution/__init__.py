@@ -1,0 +1,1 @@
+"""How much each feature adds to the difference of two documents' scores, for every kind of ranker."""
