@@ -16,9 +16,7 @@ import numpy as np
 
 from gradrank.data.doubts import training_doubts
 from gradrank.data.ranking_data import RankingData
-from gradrank.data.splits import concatenate
 from gradrank.errors import DataError, DoubtfulDataWarning, GradrankError
-from gradrank.learners.base.estimator import aligned
 from gradrank.learners.base.loop import Callback
 from gradrank.measures import AnyMeasure, as_measure
 from gradrank.models.ranker import Ranker
@@ -27,7 +25,9 @@ from gradrank.models.weighted_sum import WeightedSum
 from gradrank.selection.blend import Blend, blend
 from gradrank.selection.crossfit import CrossFitted, Fitted, FloatArray, Task, crossfitted, tasks_of
 from gradrank.selection.members import PLAIN, Member, Portfolio
-from gradrank.selection.team import Asked, Team, processes_for
+from gradrank.selection.pool import pooled
+from gradrank.selection.processes import processes_for
+from gradrank.selection.team import Asked, Team
 
 DEFAULT_BUDGET = 300.0
 DEFAULT_FOLDS = 4
@@ -203,7 +203,7 @@ def auto(
     measure = as_measure(measure)
     began = time.perf_counter()
     deadline = time.time() + budget
-    pool, held = _pool(train, valid, apart)
+    pool, held = pooled(train, valid, apart)
     if not 2 <= folds <= pool.n_queries:
         raise DataError(f"folds is {folds!r}, expected 2 to {pool.n_queries}, the number of queries to learn from")
     for doubt in training_doubts(pool, {} if held is None else {"valid": held}, measure.parts[0].source):
@@ -257,26 +257,6 @@ def auto(
         seconds,
         interrupted,
     )
-
-
-def _pool(train: RankingData, valid: RankingData | None, apart: bool) -> tuple[RankingData, RankingData | None]:
-    """The data to learn from, and the data that stays apart."""
-    if valid is None:
-        if apart:
-            raise DataError("validation data is to stay apart, and there is none")
-        return train, None
-    valid = aligned(valid, train, "the validation data")
-    if apart:
-        return train, valid
-    sets = [train, valid]
-    if (train.docid is None) != (valid.docid is None):
-        from dataclasses import replace
-
-        sets = [replace(data, docid=None) for data in sets]
-    try:
-        return concatenate(sets), None
-    except DataError as error:
-        raise DataError(f"training and validation data do not go together: {error}") from None
 
 
 def _served(

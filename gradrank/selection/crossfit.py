@@ -201,7 +201,7 @@ def crossfitted(
     weight = 1.0 / len(tasks)
     parts: list[tuple[float, Ranker]] = []
     if models[0].curve.size:
-        steps_of_fold, steps = _numbers_of_trees([model.curve for model in models], measure)
+        steps_of_fold, steps = numbers_of_steps([model.curve for model in models], measure)
         for task, model, own in zip(tasks, models, steps_of_fold, strict=True):
             left_out = pool.take_queries(part == task.fold)
             scores[rows == task.fold] = _cut(model.ranker, own).grouped_scores(left_out, n_jobs=n_jobs)
@@ -229,12 +229,12 @@ def crossfitted(
     )
 
 
-def _numbers_of_trees(curves: Sequence[FloatArray], measure: AnyMeasure) -> tuple[list[int], int]:
-    """The number of trees for each fold, found on the others, and for the model: the best of all folds' mean curve.
+def numbers_of_steps(curves: Sequence[FloatArray], measure: AnyMeasure) -> tuple[list[int], int]:
+    """The number of steps for each fold, found on the others, and for the model: the best of all folds' mean curve.
 
     >>> from gradrank.measures import NDCG
     >>> curves = [np.array([[0.1], [0.9], [0.1]]), np.array([[0.1], [0.2], [0.3]])]
-    >>> _numbers_of_trees(curves, NDCG(10))
+    >>> numbers_of_steps(curves, NDCG(10))
     ([3, 2], 2)
     """
     longest = max(len(curve) for curve in curves)

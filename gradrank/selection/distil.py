@@ -22,6 +22,8 @@ from gradrank.combine.ensemble import added_up
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, GradrankWarning
 from gradrank.learners.algorithms import algorithm
+from gradrank.learners.trees.lambdamart import LambdaMART
+from gradrank.learners.trees.size_rule import shape_by_size
 from gradrank.measures import NDCG, AnyMeasure, as_measure
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.merge import merged
@@ -201,7 +203,7 @@ def _refitted(result: AutoResult, number: int, n_jobs: int | None) -> Served:
     row, steps = result.rows[number], _steps(result, number)
 
     def make() -> Ranker:
-        changes: dict[str, Any] = {"n_estimators": steps}
+        changes: dict[str, Any] = {"n_estimators": steps, **_shape_of_folds(row.member, result)}
         if "early_stopping_rounds" in row.member.parameters:
             changes["early_stopping_rounds"] = None
         return _fit(row.member, result.pool, changes, n_jobs)
@@ -209,6 +211,15 @@ def _refitted(result: AutoResult, number: int, n_jobs: int | None) -> Served:
     # A model of a fold has as many trees, and takes as long.
     cost = _microseconds(result.members[number].parts[0][1], result.pool)
     return Served(row.member.name, row.value, steps, cost, make)
+
+
+def _shape_of_folds(member: Member, result: AutoResult) -> dict[str, Any]:
+    """Leaves and rate that the size of a fold's data decided, where the member leaves them open."""
+    share = (result.folds - 1) / result.folds
+    pool, learner = result.pool, algorithm(member.algorithm)(**member.parameters)
+    assert isinstance(learner, LambdaMART)
+    shape = shape_by_size(learner, int(share * pool.n_queries), int(share * pool.n_docs), validated=True)
+    return {"num_leaves": shape.num_leaves, "learning_rate": shape.learning_rate}
 
 
 def _ensembles(result: AutoResult, measure: AnyMeasure, n_jobs: int | None) -> list[Served]:

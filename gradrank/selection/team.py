@@ -2,59 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import Future
 from pathlib import Path
-from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self
 
-from gradrank.data.formats.binary import write_binary
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, GradrankError, TrainingError
 from gradrank.learners.base.loop import Callback
-from gradrank.runtime.threads import thread_count
 from gradrank.selection.crossfit import Ends, Fitted, Task, fit_fold
 from gradrank.selection.kept import keep, kept, path_of, run_facts
-
-# Bytes of features that all processes together may hold, each its own copy of the training queries.
-_MOST_BYTES = 1 << 31
-# Below this many documents, or seconds, starting processes costs more than they save.
-_FEWEST_DOCS = 10_000
-_LEAST_SECONDS = 30.0
-_PATIENCE_AT_END = 10.0
+from gradrank.selection.processes import Processes
 
 Asked = Callable[[], bool]
-
-
-def processes_for(pool: RankingData, budget: float, n_jobs: int | None = None) -> int:
-    """How many processes pay: one for each core, if the data is neither tiny nor so large that copies fill the memory.
-
-    Parameters
-    ----------
-    pool
-        The data that each of them trains on.
-    budget
-        Seconds for everything.
-    n_jobs
-        Cores to use; all by default.
-
-    >>> processes_for(RankingData.from_arrays([[0.0]] * 2, [0, 1], qid=[1, 1]), 600.0, n_jobs=8)
-    1
-    """
-    cores = thread_count(n_jobs)
-    # LightGBM's bins and the copy of the left-out queries come on top of the features.
-    each = 2 * pool.X.nbytes
-    if pool.n_docs < _FEWEST_DOCS or budget < _LEAST_SECONDS or each * 2 > _MOST_BYTES:
-        return 1
-    return max(1, min(cores, _MOST_BYTES // max(each, 1)))
 
 
 class Team:
@@ -93,13 +55,8 @@ class Team:
         """Whether the user has stopped it: trainings end after the step at work."""
         self._asked = asked
         self._callbacks = callbacks
-        self._threads = max(1, thread_count(n_jobs) // processes)
         self._n_jobs = n_jobs
-        self._pool_of_threads: ThreadPoolExecutor | None = None
-        self._free: SimpleQueue[subprocess.Popen[str]] = SimpleQueue()
-        self._workers: list[subprocess.Popen[str]] = []
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        self._closing = False
+        self._elsewhere: Processes | None = None
 
     def __enter__(self) -> Self:
         if self.folder is not None:
@@ -108,53 +65,21 @@ class Team:
             except OSError as error:
                 raise DataError(f"cannot be made into a folder: {error.strerror}", path=self.folder) from None
         if self.processes > 1:
-            self._temporary = tempfile.TemporaryDirectory(prefix="gradrank-auto-")
-            data = Path(self._temporary.name) / "pool.gradrank"
-            write_binary(self.pool, data)
-            environment = {"OMP_WAIT_POLICY": "passive", **os.environ, "OMP_NUM_THREADS": str(self._threads)}
-            environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-            for _ in range(self.processes):
-                # Apart from the terminal: Ctrl-C is for this process, which then tells the others.
-                worker = subprocess.Popen(
-                    [sys.executable, "-m", "gradrank.selection.worker", str(data)],
-                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
-                    env=environment, start_new_session=True,
-                )  # fmt: skip
-                self._workers.append(worker)
-                self._free.put(worker)
-            self._pool_of_threads = ThreadPoolExecutor(self.processes, thread_name_prefix="gradrank-auto")
+            self._elsewhere = Processes(self.pool, self.processes, "gradrank.selection.worker", n_jobs=self._n_jobs)
+            self._elsewhere.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._closing = True
-        if self._temporary is None:
-            return
-        self._tell_to_stop()
-        for worker in self._workers:
-            assert worker.stdin is not None
-            with suppress(OSError):
-                worker.stdin.close()
-        if kind is not None:
-            for worker in self._workers:
-                worker.kill()
-        for worker in self._workers:
-            try:
-                worker.wait(_PATIENCE_AT_END)
-            except subprocess.TimeoutExpired:
-                worker.kill()
-                worker.wait()
-            assert worker.stdout is not None
-            worker.stdout.close()
-        if self._pool_of_threads is not None:
-            self._pool_of_threads.shutdown()
-        self._temporary.cleanup()
+        if self._elsewhere is not None:
+            self._elsewhere.__exit__(kind, error, traceback)
 
     def stop(self) -> None:
         """Let all trainings end after the step at work."""
         self.stopped = True
-        self._tell_to_stop()
+        if self._elsewhere is not None:
+            self._elsewhere.stop()
 
     def look(self) -> None:
         """Stop if the user has asked for it."""
@@ -170,8 +95,8 @@ class Team:
                 done: Future[Fitted] = Future()
                 done.set_result(found)
                 return done
-        if self._pool_of_threads is not None:
-            return self._pool_of_threads.submit(self._elsewhere, task, run, until)
+        if self._elsewhere is not None:
+            return self._elsewhere.waiting.submit(self._trained_elsewhere, task, run, until)
         return self._here(task, run, until)
 
     def _here(self, task: Task, run: dict[str, Any], until: float) -> Future[Fitted]:
@@ -195,32 +120,12 @@ class Team:
 
         return ends
 
-    def _elsewhere(self, task: Task, run: dict[str, Any], until: float) -> Fitted:
+    def _trained_elsewhere(self, task: Task, run: dict[str, Any], until: float) -> Fitted:
         """In the thread that waits for a process."""
-        assert self._temporary is not None
-        temporary = Path(self._temporary.name)
-        path = path_of(task, self.folder or temporary)
-        order = {
-            "task": task.to_dict(), "run": run, "path": str(path), "until": until, "n_jobs": self._threads,
-            "stop": str(temporary / "stop"),
-        }  # fmt: skip
-        worker = self._free.get()
-        assert worker.stdin is not None
-        assert worker.stdout is not None
-        try:
-            worker.stdin.write(json.dumps(order) + "\n")
-            worker.stdin.flush()
-            answer = worker.stdout.readline()
-        except (OSError, ValueError):
-            answer = ""
-        if not answer:
-            code = None if self._closing else worker.wait()
-            raise TrainingError(
-                f"{task.member.name}: the process that trains it ended with code {code}; if memory is short, "
-                "fewer processes need less"
-            )
-        self._free.put(worker)
-        message = json.loads(answer)["error"]
+        assert self._elsewhere is not None
+        path = path_of(task, self.folder or self._elsewhere.folder)
+        order = {"task": task.to_dict(), "run": run, "path": str(path), "until": until}
+        message = self._elsewhere.ordered(order, task.member.name)["error"]
         if message is not None:
             raise TrainingError(message)
         fitted = kept(run, path, whole=False)
@@ -228,7 +133,3 @@ class Team:
         if fitted.cut_short:
             path.unlink(missing_ok=True)
         return fitted
-
-    def _tell_to_stop(self) -> None:
-        if self._temporary is not None:
-            (Path(self._temporary.name) / "stop").touch()

@@ -1,17 +1,14 @@
 """Training on clicks without learning positions, beside training on clicks as they are.
 
-1. Propensities of the positions are found from the log, or given (``data/clicks/propensity.py``).
+1. A click model is fitted to the log, or given: propensities of the positions (``data/clicks/propensity.py``), with or
+   without trust bias, or users who read from the top (``data/clicks/session_models.py``).
 2. Clicks per examined impression are unbiased for what attracts, but a document that few users examined cannot be told
    from others by them. So a model m(x) of attractiveness is trained first: logistic regression by boosted trees on
    these rates, each document weighted by its examined impressions, for which σ(score) comes to the mean rate of like
    documents. For the documents of a query it comes from trees that have not seen the query (cross-fitting).
-3. A document's label is its mean attractiveness given its features and its clicks,
-
-       (clicks + s·m(x)) / (examined impressions + s),
-
-   the posterior mean under a Beta prior with mean m(x) and the strength s that explains how far the documents' clicks
-   stray from m(x). Documents that were never shown have m(x). With m(x) as regression model and clicks as correction
-   this is the idea of doubly robust estimates (Oosterhuis 2023), with the weight between the two chosen by the log.
+3. A document's label is its mean attractiveness given m(x) and its own clicks (``data/clicks/posterior.py``). Documents
+   that were never shown have m(x). With m(x) as regression model and clicks as correction this is the idea of doubly
+   robust estimates (Oosterhuis 2023), with the weight between the two chosen by the log.
 4. A ranker is trained on these labels, for NDCG with linear gains, as attractiveness is a gain already; and a naive one
    on click-through rates. Debiasing foretells clicks better and need not rank better: where the log is short, or its
    ranker strong, bias may be worth more than the noise of getting rid of it. Compare them on judged data if there is
@@ -21,16 +18,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.data.clicks.labels import ClickLabels, click_labels, join_clicks
+from gradrank.data.clicks.click_log import ClickLog
+from gradrank.data.clicks.click_models import CLICK_MODELS, POSITION, ClickModel, HeldOut, held_out_likelihood
+from gradrank.data.clicks.evidence import Evidence, evidence_of
+from gradrank.data.clicks.joining import join_clicks
+from gradrank.data.clicks.labels import click_labels
+from gradrank.data.clicks.posterior import posterior_means
 from gradrank.data.clicks.propensity import Propensities, estimate_propensities
-from gradrank.data.clicks.readers import ClickLog
-from gradrank.data.clicks.sessions import HeldOut, held_out_likelihood
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
 from gradrank.learners.trees.lambdamart import LambdaMART
@@ -52,28 +52,26 @@ class ModelLabels:
     """The data with the label source ``clicks``."""
     attraction: NDArray[np.float64]
     """m(x) of each document, by trees that have not seen its query."""
-    strength: float
-    """s: how many examined impressions the model is worth."""
     labeled: int
-    """Documents with clicks or examined impressions of their own; the others have what the model says."""
+    """Documents with examined impressions of their own; the others have what the model says."""
 
 
 def model_labels(
     data: RankingData,
-    labels: ClickLabels,
+    evidence: Evidence,
     *,
     parameters: Mapping[str, Any] | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> ModelLabels:
-    """Join clicks per examined impression to data, smoothed by a model of what attracts.
+    """Labels of documents from their clicks, smoothed by a model of what attracts.
 
     Parameters
     ----------
     data
         Features, with document ids.
-    labels
-        Click labels of the method ``examined``; their own prior plays no part.
+    evidence
+        What clicks tell of the documents; see :func:`gradrank.data.clicks.evidence.evidence_of`.
     parameters
         Parameters of the boosted trees of m(x).
     random_state, n_jobs
@@ -86,33 +84,19 @@ def model_labels(
     >>> from gradrank.data.clicks.simulate import simulate_log
     >>> data = make_data(40, n_docs=8, n_features=5)
     >>> log = simulate_log(data, {"old": data.X[:, 0]}, 4000, shown=5)
-    >>> examined = click_labels(log, "examined", propensities=given_propensities(1 / np.arange(1, 6)))
-    >>> model_labels(data, examined, n_jobs=1).data.label_names
+    >>> evidence = evidence_of(data, log, given_propensities(1 / np.arange(1, 6)))
+    >>> model_labels(data, evidence, n_jobs=1).data.label_names
     ('label', 'clicks')
     """
-    if labels.examined is None:
-        raise DataError("model labels need click labels of the method examined")
-    clicks, examined = _counts(data, labels)
-    if not clicks.any():
+    if not evidence.hits.any():
         raise DataError("no document of the data was clicked at a position of known propensity")
-    seen = examined > 0
-    rate = np.full(data.n_docs, np.nan)
-    rate[seen] = clicks[seen] / examined[seen]
+    examined = evidence.examined
+    # Clicks that were taken off as false may have been fewer.
+    rate = np.maximum(evidence.rate, 0.0)
     weighted = data.with_label(CLICKS, rate).with_document_weight(examined)
     attraction = _cross_fitted(weighted, {**_MODEL, **(parameters or {})}, random_state, n_jobs)
-    strength = _strength(clicks, examined, attraction)
-    smoothed = np.minimum((clicks + strength * attraction) / (examined + strength), 1.0)
-    return ModelLabels(data.with_label(CLICKS, smoothed), attraction, strength, int(seen.sum()))
-
-
-def _counts(data: RankingData, labels: ClickLabels) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Clicks and examined impressions of each document of the data, at positions of known propensity."""
-    columns = []
-    for values in (labels.examined_clicks, labels.examined):
-        assert values is not None
-        joined, _ = join_clicks(data, replace(labels, label=values), CLICKS)
-        columns.append(np.nan_to_num(joined.label(CLICKS).astype(np.float64)))
-    return columns[0], columns[1]
+    smoothed = posterior_means(evidence, attraction)
+    return ModelLabels(data.with_label(CLICKS, smoothed), attraction, int(np.count_nonzero(examined > 0)))
 
 
 def _cross_fitted(
@@ -133,29 +117,31 @@ def _cross_fitted(
     return np.asarray(1.0 / (1.0 + np.exp(-scores)))
 
 
-def _strength(clicks: NDArray[np.float64], examined: NDArray[np.float64], attraction: NDArray[np.float64]) -> float:
-    """The strength of a Beta prior around m(x), from how far clicks stray from it beyond chance (by moments)."""
-    beyond = (clicks - examined * attraction) ** 2 - examined * attraction * (1 - attraction)
-    variance = float(beyond.sum() / (examined**2).sum())
-    spread = float(np.average(attraction * (1 - attraction), weights=examined))
-    return min(max(spread / variance - 1, 1.0), 1e4) if variance > 0 else 1e4
-
-
 @dataclass(frozen=True, eq=False)
 class ClickTraining:
     """Rankers trained on a click log, and what the log told."""
 
     unbiased: Ranker
     naive: Ranker
-    propensities: Propensities
+    model: ClickModel
+    """The click model that the unbiased ranker rests on."""
     held_out: HeldOut
-    strength: float
+    labeled: int
+    """Documents with examined impressions of their own."""
+
+    @property
+    def propensities(self) -> Propensities:
+        """Those of the click model, if it is one of positions."""
+        if not isinstance(self.model, Propensities):
+            raise DataError(f"the click model {self.model.kind} has no propensities of positions")
+        return self.model
 
 
 def train_on_clicks(
     data: RankingData,
     log: ClickLog,
     *,
+    click_model: str = POSITION,
     propensities: Propensities | None = None,
     method: str = "auto",
     objective: str = OBJECTIVE,
@@ -172,8 +158,11 @@ def train_on_clicks(
         Features, with document ids; its labels are not looked at.
     log
         The click log.
+    click_model
+        How users are taken to look and click: ``position``, ``trust``, ``cascade`` or ``dbn``; see
+        :data:`gradrank.data.clicks.click_models.CLICK_MODELS`.
     propensities
-        Known propensities; None = they are estimated.
+        Known propensities, for the model ``position``; None = they are estimated.
     method
         How they are estimated; see :func:`gradrank.data.clicks.propensity.estimate_propensities`.
     objective
@@ -196,12 +185,9 @@ def train_on_clicks(
     'harvest'
     """
     say = say or (lambda _: None)
-    say("estimating propensities")
-    known = propensities or estimate_propensities(log, method, random_state=random_state)  # type: ignore[arg-type]
-    held_out = held_out_likelihood(log, propensities, method=method, random_state=random_state)
+    model, held_out = fitted_click_model(log, click_model, propensities, method, random_state, say)
     say("training a model of what attracts")
-    examined = click_labels(log, "examined", propensities=known)
-    smoothed = model_labels(data, examined, random_state=random_state, n_jobs=n_jobs)
+    smoothed = model_labels(data, evidence_of(data, log, model), random_state=random_state, n_jobs=n_jobs)
     naive, _ = join_clicks(data, click_labels(log, "ctr"), CLICKS)
     rankers = []
     for name, source in (("the unbiased ranker", smoothed.data), ("the naive ranker", naive)):
@@ -210,4 +196,21 @@ def train_on_clicks(
             objective, random_state=random_state, n_jobs=n_jobs, verbose=False, **dict(parameters or {})
         )
         rankers.append(learner.fit(source.with_document_weight(None)).ranker_)
-    return ClickTraining(rankers[0], rankers[1], known, held_out, smoothed.strength)
+    return ClickTraining(rankers[0], rankers[1], model, held_out, smoothed.labeled)
+
+
+def fitted_click_model(
+    log: ClickLog, name: str, propensities: Propensities | None, method: str, random_state: int, say: Said
+) -> tuple[ClickModel, HeldOut]:
+    """The click model of a name, and how well it foretells clicks."""
+    if name not in CLICK_MODELS:
+        raise DataError(f"click model {name!r} does not exist, expected one of {', '.join(CLICK_MODELS)}")
+    if name != POSITION and (propensities is not None or method != "auto"):
+        raise DataError(f"propensities, and how they are found, belong to the click model {POSITION}, not to {name}")
+    say("estimating propensities" if name == POSITION else f"fitting the click model {name}")
+    held_out = held_out_likelihood(log, propensities, models=[name], method=method, random_state=random_state)
+    if name == POSITION:
+        # With intervals, which the models by name do without.
+        model = propensities or estimate_propensities(log, method, random_state=random_state)  # type: ignore[arg-type]
+        return model, held_out
+    return CLICK_MODELS[name](log, method), held_out

@@ -11,11 +11,13 @@ import pytest
 from gradrank.data.artificial import make_data
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, GradrankError, ModelError, TrainingError
+from gradrank.selection import processes as processes_module
 from gradrank.selection import team as team_module
 from gradrank.selection.crossfit import Task
 from gradrank.selection.kept import kept, path_of, run_facts
 from gradrank.selection.members import Member
-from gradrank.selection.team import Team, processes_for
+from gradrank.selection.processes import processes_for
+from gradrank.selection.team import Team
 
 POOL = make_data(30, n_docs=8, n_features=4, random_state=3)
 TREES = Member("t 1", "trees", "lambdamart", {"objective": "NDCG", "n_estimators": 4})
@@ -37,7 +39,8 @@ def test_other_processes_train_the_same_say_errors_and_end(tmp_path: Path) -> No
         with pytest.raises(TrainingError) as told_there:
             team.train(task(WRONG), LATER).result()
         cut = team.train(task(fold=1), 0.0).result()
-        workers = list(team._workers)
+        assert team._elsewhere is not None
+        workers = list(team._elsewhere._all)
         np.testing.assert_array_equal(here.ranker.predict(POOL), there.ranker.predict(POOL))
         np.testing.assert_array_equal(here.curve, there.curve)
         assert str(told_here.value) == str(told_there.value)
@@ -50,6 +53,11 @@ def test_other_processes_train_the_same_say_errors_and_end(tmp_path: Path) -> No
             worker.wait()
         with pytest.raises(TrainingError, match=r"t 1: the process that trains it ended with code -9; if memory"):
             team.train(task(fold=1), LATER).result()
+        with pytest.raises(TrainingError, match="code -9"):
+            team.train(task(fold=1), LATER).result()
+        # Others have taken their place.
+        assert not team.train(task(fold=1), LATER).result().cut_short
+        workers = list(team._elsewhere._all)
     assert all(worker.poll() is not None for worker in workers)
 
 
@@ -96,7 +104,7 @@ def test_as_many_processes_as_pay(monkeypatch: pytest.MonkeyPatch) -> None:
     assert processes_for(many, 600.0, 4) == 4
     assert processes_for(many, 5.0, 4) == 1, "too short"
     assert processes_for(POOL, 600.0, 4) == 1, "too small"
-    monkeypatch.setattr(team_module, "_MOST_BYTES", 2 * 2 * many.X.nbytes)
+    monkeypatch.setattr(processes_module, "_MOST_BYTES", 2 * 2 * many.X.nbytes)
     assert processes_for(many, 600.0, 4) == 2, "more copies would not fit"
-    monkeypatch.setattr(team_module, "_MOST_BYTES", 2 * many.X.nbytes)
+    monkeypatch.setattr(processes_module, "_MOST_BYTES", 2 * many.X.nbytes)
     assert processes_for(many, 600.0, 4) == 1
