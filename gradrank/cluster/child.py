@@ -7,21 +7,26 @@ worker is gone, and so is this process: nothing is left running.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
 from gradrank.cluster.frames import read_frame, write_frame
 from gradrank.cluster.mesh import LostPeer, Mesh
+from gradrank.cluster.worker import ALIVE
 from gradrank.errors import DataError, GradrankError
 
 _LOST = 3
+_BEAT_SECONDS = 2.0
 
 
 class Member:
@@ -74,9 +79,42 @@ class Member:
         os._exit(_LOST)
 
 
+class Messages:
+    """Messages to the worker by a pipe.
+
+    A worker that is stopped does not read, and this process waits for it; but not if the others have given up: then
+    nobody would ever end it.
+    """
+
+    def __init__(self, pipe: int) -> None:
+        self.mesh: Mesh | None = None
+        self._pipe = pipe
+        self._lock = threading.Lock()
+        os.set_blocking(pipe, False)
+
+    def __call__(self, message: Any) -> None:
+        with self._lock:
+            write_frame(self, message)
+
+    def write(self, content: bytes) -> None:
+        """Write all bytes."""
+        left = memoryview(content)
+        while left:
+            try:
+                left = left[os.write(self._pipe, left) :]
+            except BlockingIOError:
+                _, ready, _ = select.select([], [self._pipe], [], _BEAT_SECONDS)
+                if not ready and self.mesh is not None and self.mesh.has_lost():
+                    os._exit(_LOST)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+
 def failure(error: BaseException, name: str) -> dict[str, Any]:
     """An error as a message; those that the user caused keep their class, others bring their traceback."""
-    if isinstance(error, MemoryError):
+    # LightGBM says it by text alone.
+    if isinstance(error, MemoryError) or "bad_alloc" in str(error):
         return {"error": f"{name} ran out of memory: take more workers or larger machines", "kind": "ClusterError"}
     if isinstance(error, LostPeer):
         return {"error": str(error), "kind": "LostPeer"}
@@ -91,14 +129,9 @@ def main() -> None:
     """Do the job that standard input brings."""
     # Ctrl-C in a terminal reaches every process there; who asked for the work decides what becomes of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    messages = os.fdopen(os.dup(1), "wb")
+    said = Messages(os.dup(1))
     os.dup2(2, 1)  # LightGBM prints there
-    lock = threading.Lock()
-
-    def said(message: Any) -> None:
-        with lock:
-            write_frame(messages, message)
-
+    threading.Thread(target=_beat, args=(said,), daemon=True).start()
     job = read_frame(sys.stdin.buffer)
     if job is None:
         return
@@ -111,7 +144,7 @@ def main() -> None:
     begin = read_frame(sys.stdin.buffer)
     if begin is None:
         return
-    mesh = Mesh(job["rank"], begin["names"])
+    mesh = said.mesh = Mesh(job["rank"], begin["names"])
     member = Member(mesh, {**job["arguments"], "share": job["share"]}, Path(job["folder"]), said, job["threads"])
     threading.Thread(target=_listen_to_worker, args=(member,), daemon=True).start()
     try:
@@ -128,6 +161,14 @@ def main() -> None:
     # Not by way of the interpreter's end, which waits for threads that may hang.
     sys.stderr.flush()
     os._exit(0)
+
+
+def _beat(said: Callable[[Any], None]) -> None:
+    """Give signs of life: threads run beside a long computation, but not in a process that is stopped."""
+    with suppress(OSError):  # the worker is gone, which others notice
+        while True:
+            said(ALIVE)
+            time.sleep(_BEAT_SECONDS)
 
 
 def _listen_to_worker(member: Member) -> None:

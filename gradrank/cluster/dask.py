@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
-from urllib.parse import urlsplit
 
+from gradrank.cluster.dask_task import LOOK_SECONDS, answered, dask_task
 from gradrank.cluster.launcher import GRACE_SECONDS, Heard, Launcher, first_cause
 from gradrank.cluster.mesh import LostPeer
-from gradrank.cluster.worker import Job, Surroundings, failure_of, reported, worker_name
+from gradrank.cluster.worker import Job, failure_of, worker_name
 from gradrank.errors import ClusterError, MissingExtraError, TrainingError
 
-_MEETING_SECONDS = 60
-_LOOK_SECONDS = 2.0
-SILENCE_SECONDS = 20.0
-"""A client or scheduler that gives no sign of life for so long is gone."""
+WORKER_SILENCE_SECONDS = 35.0
+"""A worker that gives no sign of life for so long is taken for hung, or for cut off."""
 
 
 def connected(address: str) -> Any:
@@ -57,8 +55,24 @@ class DaskWorkers(Launcher):
         return len(self.addresses)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """See Launcher.call: on the first worker."""
-        return self.client.submit(function, *arguments, workers=[self.addresses[0]], pure=False).result()
+        """See Launcher.call: on the first worker that is still there."""
+        there = self._there()
+        address = next((item for item in self.addresses if item in there), None)
+        if address is None:
+            raise ClusterError("the Dask cluster has lost all workers that it had")
+        future = self.client.submit(function, *arguments, workers=[address], pure=False)
+        while True:
+            try:
+                return future.result(timeout=LOOK_SECONDS)
+            except TimeoutError:
+                # Work for a worker that is gone would wait for ever.
+                if address not in self._there():
+                    raise ClusterError(f"the worker at {address} is gone") from None
+
+    def _there(self) -> Collection[str]:
+        """Addresses of the workers that the scheduler knows now."""
+        found: Collection[str] = answered(self.client.nthreads)
+        return found
 
     def run(self, job: Job, heard: Heard) -> list[dict[str, Any]]:
         """See Launcher.run."""
@@ -70,7 +84,7 @@ class DaskWorkers(Launcher):
         wish.set([0, None])
         futures = [
             self.client.submit(
-                _task, vars(job), rank, name, key=f"{name}-{rank}", workers=[address], allow_other_workers=False,
+                dask_task, vars(job), rank, name, key=f"{name}-{rank}", workers=[address], allow_other_workers=False,
                 pure=False, retries=0,
             )
             for rank, address in enumerate(self.addresses)
@@ -78,7 +92,7 @@ class DaskWorkers(Launcher):
         watch = _Watch(self, job, futures, wish)
         try:
             return watch.outcome(said, heard)
-        except (OSError, TimeoutError, RuntimeError) as error:
+        except (OSError, RuntimeError) as error:
             if isinstance(error, ClusterError) or self.client.status == "running":
                 raise
             raise ClusterError(f"the Dask scheduler is gone: {error}") from None
@@ -98,6 +112,8 @@ class _Watch:
         self._asked: str | None = None
         self._beat = 0
         self._looked = time.monotonic()
+        self._alive: dict[int, float] = {}
+        self._first_sign: float | None = None
         self._lost: dict[int, BaseException] = {}
         self._results: dict[int, dict[str, Any]] = {}
 
@@ -107,24 +123,31 @@ class _Watch:
         while not all(self._over(rank) for rank in range(len(self._futures))):
             if self._client.status not in ("running", "connecting"):
                 raise ClusterError("the Dask scheduler is gone")
-            for message in said.get(timeout=1, batch=True):
-                self._ask(heard(message))
+            self._hear(said, heard)
             if not self._failures():
                 self._ask(heard({}))
             elif ends is None:
-                ends = time.monotonic() + GRACE_SECONDS
+                # Those who are lost cannot say more; of the others one may know better what happened.
+                ends = time.monotonic() + (LOOK_SECONDS if self._lost else GRACE_SECONDS)
             elif time.monotonic() > ends + GRACE_SECONDS:
                 break
             elif time.monotonic() > ends:
                 self._ask("abort")
             self._live()
             time.sleep(0.05)
-        for message in said.get(timeout=1, batch=True):
-            heard(message)
+        self._hear(said, heard)
         failed = self._failures()
         if failed:
             raise first_cause(failed)
         return [self._result(rank) for rank in range(len(self._futures))]
+
+    def _hear(self, said: Any, heard: Heard) -> None:
+        for message in answered(said.get, timeout=1, batch=True):
+            if "alive" in message:
+                self._alive[message["alive"]] = time.monotonic()
+                self._first_sign = self._first_sign or time.monotonic()
+            else:
+                self._ask(heard(message))
 
     def end(self) -> None:
         """Let every worker end, and forget the run."""
@@ -132,13 +155,13 @@ class _Watch:
             return
         try:
             self._asked = "abort"
-            self._wish.set([self._beat + 1, "abort"], timeout="5 s")
+            answered(self._wish.set, [self._beat + 1, "abort"], seconds=5.0)
             ends = time.monotonic() + GRACE_SECONDS
             while time.monotonic() < ends and not all(self._over(rank) for rank in range(len(self._futures))):
                 time.sleep(0.05)
             self._client.cancel(self._futures)
             self._wish.delete()
-        except (OSError, TimeoutError):
+        except (OSError, ClusterError):
             return
 
     def _over(self, rank: int) -> bool:
@@ -160,7 +183,10 @@ class _Watch:
 
     def _result(self, rank: int) -> dict[str, Any]:
         if rank not in self._results:
-            self._results[rank] = self._futures[rank].result()
+            try:
+                self._results[rank] = self._futures[rank].result(timeout=WORKER_SILENCE_SECONDS)
+            except TimeoutError:
+                raise ClusterError(f"{self._name(rank)} has a result, but does not give it") from None
         return self._results[rank]
 
     def _name(self, rank: int) -> str:
@@ -169,74 +195,25 @@ class _Watch:
     def _ask(self, wish: str | None) -> None:
         if wish is not None and self._asked != "abort" and wish != self._asked:
             self._asked = wish
-            self._wish.set([self._beat, wish])
+            answered(self._wish.set, [self._beat, wish])
 
     def _live(self) -> None:
         """Now and then: a sign of life for the workers, and a look at who is still there."""
-        if time.monotonic() - self._looked < _LOOK_SECONDS:
+        if time.monotonic() - self._looked < LOOK_SECONDS:
             return
-        self._looked = time.monotonic()
+        self._looked = now = time.monotonic()
         self._beat += 1
-        self._wish.set([self._beat, self._asked], timeout="10 s")
-        there = self._client.nthreads()
+        answered(self._wish.set, [self._beat, self._asked])
+        there = self._workers._there()
         for rank, address in enumerate(self._workers.addresses):
-            if address not in there and not self._futures[rank].done():
-                self._lost.setdefault(rank, ClusterError(
-                    f"{self._name(rank)} is gone: it was killed, ran out of memory, or its machine cannot be reached"
-                ))  # fmt: skip
-
-
-def _task(job: dict[str, Any], rank: int, name: str) -> dict[str, Any]:
-    """What Dask runs on each worker."""
-    from distributed import Queue, Variable, get_client, get_worker, secede
-
-    worker, client = get_worker(), get_client()
-    # Two crews on the same workers would else wait for each other's threads.
-    secede()
-    said, meeting = Queue(f"{name}-said", client=client), Queue(f"{name}-meet", client=client)
-    wish, everywhere = Variable(f"{name}-wish", client=client), Variable(f"{name}-all", client=client)
-    made = Job(**job)
-    threads = made.threads or worker.state.nthreads
-
-    def exchange(value: dict[str, Any]) -> list[dict[str, Any]]:
-        meeting.put([rank, value])
-        try:
-            if rank == 0:
-                came = dict(meeting.get(timeout=_MEETING_SECONDS) for _ in range(made.size))
-                everywhere.set([came[number] for number in range(made.size)])
-            return list(everywhere.get(timeout=_MEETING_SECONDS))
-        except TimeoutError:
-            raise LostPeer(f"not all {made.size} workers have started within {_MEETING_SECONDS} s") from None
-
-    host = urlsplit(worker.address).hostname or "127.0.0.1"
-    if worker.address.startswith("inproc"):
-        host = "127.0.0.1"
-    around = Surroundings(host, exchange, said.put, _Asked(wish))
-    return reported(Job(**{**job, "threads": threads}), rank, around)
-
-
-class _Asked:
-    """What the client wants, looked up now and then; if it gives no sign of life, the work ends."""
-
-    def __init__(self, wish: Any) -> None:
-        self._wish = wish
-        self._looked = 0.0
-        self._beat = -1
-        self._heard = time.monotonic()
-        self._wanted: str | None = None
-
-    def __call__(self) -> str | None:
-        now = time.monotonic()
-        if now - self._looked < _LOOK_SECONDS / 2:
-            return self._wanted
-        self._looked = now
-        try:
-            beat, self._wanted = self._wish.get(timeout=5)
-            if beat != self._beat:
-                self._beat, self._heard = beat, time.monotonic()
-        except (OSError, TimeoutError, RuntimeError, AttributeError, ValueError):
-            # Whoever cannot be asked may be back in a moment.
-            pass
-        if time.monotonic() - self._heard > SILENCE_SECONDS:
-            raise ClusterError(f"neither client nor scheduler gave a sign of life for {SILENCE_SECONDS:.0f} s")
-        return self._wanted
+            if self._futures[rank].done():
+                continue
+            # One that waits for its turn is not silent, unless the others have begun without it.
+            since = self._alive.get(rank, self._first_sign or now)
+            if address not in there:
+                what = "is gone: it was killed, ran out of memory, or its machine cannot be reached"
+            elif now - since > WORKER_SILENCE_SECONDS:
+                what = f"gave no sign of life for {WORKER_SILENCE_SECONDS:.0f} s: it is stopped, busy or cut off"
+            else:
+                continue
+            self._lost.setdefault(rank, ClusterError(f"{self._name(rank)} {what}"))

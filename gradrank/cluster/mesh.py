@@ -8,6 +8,7 @@ answered by its machine's kernel.
 from __future__ import annotations
 
 import hmac
+import select
 import selectors
 import socket
 import struct
@@ -89,7 +90,7 @@ class Mesh:
             else:
                 link.close()
         for link in self._links.values():
-            _watch_over(link)
+            watch_over(link)
             link.setblocking(False)
 
     def _dial(self, peer: int, address: Address, ends: float) -> socket.socket:
@@ -118,6 +119,13 @@ class Mesh:
             return -1
         told, rank = _HELLO.unpack(hello)
         return int(rank) if hmac.compare_digest(told, secret) else -1
+
+    def has_lost(self) -> bool:
+        """Whether another process has closed its connection, though what it sent before may still be unread."""
+        poll = select.poll()
+        for link in list(self._links.values()):
+            poll.register(link, select.POLLRDHUP)
+        return bool(poll.poll(0))
 
     def close(self) -> None:
         """Close all connections."""
@@ -231,7 +239,7 @@ class _Flow:
         return True
 
 
-def _watch_over(link: socket.socket) -> None:
+def watch_over(link: socket.socket) -> None:
     """Let TCP find out by itself if the other machine is gone."""
     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

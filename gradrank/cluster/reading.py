@@ -18,6 +18,7 @@ from gradrank.data.ranking_data import RankingData, default_feature_names
 from gradrank.errors import ClusterError, DataError, GradrankError, NoDocumentsError
 
 _NAMED = 100
+_WEIGHTS = ("query weights", "document weights")
 
 
 @dataclass
@@ -118,13 +119,12 @@ def _alike(member: Member, pieces: list[Piece]) -> list[Piece]:
     facts: dict[str, dict[str, Any]] = {}
     for piece in pieces:
         data = piece.data
-        if data.document_weight is not None:
-            raise DataError("has weights of documents, which are not offered on workers", path=piece.path)
         fact = {
             "number": piece.number, "path": piece.path, "features": list(data.feature_names), "letor": piece.letor,
-            "labels": list(data.labels), "weight": data.weight is not None, "docid": data.docid is not None,
+            "labels": list(data.labels), "query weights": data.weight is not None,
+            "document weights": data.document_weight is not None, "docid": data.docid is not None,
         }  # fmt: skip
-        facts.setdefault(repr([fact[key] for key in ("features", "labels", "weight", "docid")]), fact)
+        facts.setdefault(repr([fact[key] for key in ("features", "labels", *_WEIGHTS, "docid")]), fact)
     everywhere = [fact for own in member.mesh.gather_values(list(facts.values())) for fact in own]
     if not everywhere:
         raise NoDocumentsError("none of the files holds a document")
@@ -142,8 +142,9 @@ def _alike(member: Member, pieces: list[Piece]) -> list[Piece]:
         if set(fact["labels"]) != set(first["labels"]):
             raise DataError(f"has the labels {', '.join(fact['labels']) or 'none'}, but {other}, has "
                             f"{', '.join(first['labels']) or 'none'}", path=fact["path"])  # fmt: skip
-        if fact["weight"] != first["weight"]:
-            raise DataError(f"has {'' if fact['weight'] else 'no '}query weights, unlike {other}", path=fact["path"])
+        for kind in _WEIGHTS:
+            if fact[kind] != first[kind]:
+                raise DataError(f"has {'' if fact[kind] else 'no '}{kind}, unlike {other}", path=fact["path"])
     docids = all(fact["docid"] for fact in everywhere)
     return [replace_data(piece, _aligned(piece.data, names, first["labels"], docids)) for piece in pieces]
 
@@ -247,8 +248,9 @@ def _regrouped(data: RankingData) -> RankingData:
                 raise DataError(f"the weight of query {qid} is {own:g} in one file and {first[qid]:g} in another")
         weight = list(first.values())
     made = RankingData.from_arrays(
-        data.X, dict(data.labels), qid=rows, docid=data.docid, weight=weight, feature_names=data.feature_names
-    )
+        data.X, dict(data.labels), qid=rows, docid=data.docid, weight=weight, document_weight=data.document_weight,
+        feature_names=data.feature_names,
+    )  # fmt: skip
     return replace(made, rows=None)
 
 

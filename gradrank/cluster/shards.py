@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import glob
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from gradrank.data.formats.binary import MANIFEST
-from gradrank.data.formats.compressed import without_compression_suffix
-from gradrank.data.formats.file_formats import FORMATS
-from gradrank.errors import DataError, MissingExtraError
+from gradrank.cluster.addresses import fetch, is_data, list_address
+from gradrank.data.formats.binary_layout import MANIFEST
+from gradrank.errors import DataError
 
 Shard = list[Any]
 """Number, path, part and number of parts: plain values, since they travel."""
-_SUFFIXES = tuple(suffix for form in FORMATS for suffix in form.suffixes)
 
 
 def list_shards(pattern: str) -> list[tuple[str, int]]:
@@ -35,7 +33,7 @@ def list_shards(pattern: str) -> list[tuple[str, int]]:
     [('a.txt', 2), ('b.txt', 1)]
     """
     if "://" in pattern:
-        return _remote(pattern)
+        return list_address(pattern)
     path = Path(pattern)
     if path.exists():
         found = _inside(path) if path.is_dir() else [path]
@@ -72,24 +70,14 @@ def fetched(path: str, folder: Path) -> Iterator[Path]:
     if "://" not in path:
         yield Path(path)
         return
-    system, place = _file_system(path)
-    local = folder / Path(place).name
-    try:
-        with system.open_input_stream(place) as source, open(local, "wb") as target:
-            while block := source.read(1 << 24):
-                target.write(block)
-    except OSError as error:
-        raise DataError(f"cannot be read: {error}", path=path) from None
+    local = fetch(path, folder)
     try:
         yield local
     finally:
-        local.unlink()
-
-
-def _is_data(path: Path) -> bool:
-    if path.name.startswith((".", "_")):
-        return False
-    return without_compression_suffix(path).suffix.lower() in _SUFFIXES
+        if local.is_dir():
+            shutil.rmtree(local)
+        else:
+            local.unlink()
 
 
 def _inside(path: Path) -> list[Path]:
@@ -102,7 +90,7 @@ def _inside(path: Path) -> list[Path]:
             continue
         if item.is_dir():
             found += _inside(item)
-        elif _is_data(item):
+        elif is_data(item):
             found.append(item)
     return found
 
@@ -117,46 +105,3 @@ def _size(path: Path) -> int:
     if path.is_dir():
         return sum(item.stat().st_size for item in path.iterdir())
     return path.stat().st_size
-
-
-# ---------------------------------------------------------------------- at an address
-def _file_system(address: str) -> tuple[Any, str]:
-    try:
-        from pyarrow import fs
-    except ImportError:
-        raise MissingExtraError("pyarrow", "parquet") from None
-    try:
-        system, place = fs.FileSystem.from_uri(address)
-    except (OSError, ValueError) as error:
-        raise DataError(f"is no address that can be read: {error}", path=address) from None
-    return system, place
-
-
-def _remote(address: str) -> list[tuple[str, int]]:
-    from fnmatch import fnmatchcase
-
-    parts = urlsplit(address)
-    # The part before the first * is a folder that can be listed.
-    star = next((at for at, letter in enumerate(address) if letter in "*?["), None)
-    base = address if star is None else address[:star].rpartition("/")[0]
-    system, place = _file_system(base)
-    from pyarrow import fs
-
-    try:
-        info = system.get_file_info(place)
-        if info.type == fs.FileType.File:
-            entries = [info]
-        else:
-            entries = [item for item in system.get_file_info(fs.FileSelector(place, recursive=True)) if item.is_file]
-    except OSError as error:
-        raise DataError(f"cannot be listed: {error}", path=address) from None
-    wanted = None if star is None else place + address[len(base) :]
-    found = sorted(
-        (item.path, item.size or 0)
-        for item in entries
-        if (wanted is None or fnmatchcase(item.path, wanted)) and (wanted is not None or _is_data(Path(item.path)))
-    )
-    if not found:
-        raise DataError("there is no such file", path=address)
-    start = f"{parts.scheme}://"
-    return [(f"{start}{path}", size) for path, size in found]

@@ -7,16 +7,22 @@ import json
 import queue
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from gradrank.cluster.frames import decode, encode, read_frame, write_frame
 from gradrank.cluster.launcher import Heard, Launcher, first_cause
-from gradrank.cluster.mesh import LostPeer
+from gradrank.cluster.mesh import LostPeer, watch_over
 from gradrank.cluster.worker import POLL_SECONDS, Job, Surroundings, failure_of, reported, worker_name
 from gradrank.errors import ClusterError, GradrankError, TrainingError
 
 _CONNECT_SECONDS = 20
+_BEAT_SECONDS = 5.0
+_EXECUTORS_SECONDS = 60.0
+WORKER_SILENCE_SECONDS = 35.0
+"""A task that gives no sign of life for so long is taken for hung, or for cut off."""
 
 
 class SparkTasks(Launcher):
@@ -34,7 +40,7 @@ class SparkTasks(Launcher):
         self._context = session.sparkContext
         # A task may have several cores to itself: then fewer run at once.
         self._threads = int(self._context.getConf().get("spark.task.cpus", "1"))
-        slots = max(1, self._context.defaultParallelism // self._threads)
+        slots = max(1, _cores(self._context) // self._threads)
         self._workers = int(slots if workers is None else workers)
         if self._workers < 1:
             raise TrainingError(f"workers is {workers!r}, expected a whole number of 1 or more")
@@ -86,6 +92,16 @@ class SparkTasks(Launcher):
         return results
 
 
+def _cores(context: Any) -> int:
+    """Cores of all executors; those that were asked for by number may still be on their way."""
+    settings = context.getConf()
+    wanted = int(settings.get("spark.executor.instances", "0")) * int(settings.get("spark.executor.cores", "1"))
+    ends = time.monotonic() + _EXECUTORS_SECONDS
+    while context.defaultParallelism < wanted and time.monotonic() < ends:
+        time.sleep(POLL_SECONDS)
+    return int(context.defaultParallelism)
+
+
 def _wait(outcome: queue.SimpleQueue[Any], driver: _Driver, heard: Heard) -> Any:
     while True:
         try:
@@ -96,6 +112,7 @@ def _wait(outcome: queue.SimpleQueue[Any], driver: _Driver, heard: Heard) -> Any
             driver.ask("stop")
         if message is None and not outcome.empty():
             return outcome.get()
+        driver.check_alive()
 
 
 class _Driver:
@@ -107,6 +124,7 @@ class _Driver:
         self._links: list[Any] = []
         self._met: set[int] = set()
         self._lost: int | None = None
+        self._alive: dict[str, float] = {}
         self.messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._listener = socket.create_server((socket.gethostbyname(host), 0))
         self.address = self._listener.getsockname()[:2]
@@ -118,6 +136,13 @@ class _Driver:
             self._wish = wish
             for stream in list(self._links):
                 _send(stream, wish)
+
+    def check_alive(self) -> None:
+        """Raise if a task gives no sign of life."""
+        for name, since in list(self._alive.items()):
+            if time.monotonic() - since > WORKER_SILENCE_SECONDS:
+                told = f"gave no sign of life for {WORKER_SILENCE_SECONDS:.0f} s: it is stopped or cut off"
+                raise ClusterError(f"{name} {told}")
 
     def close(self) -> None:
         """Hang up."""
@@ -136,7 +161,7 @@ class _Driver:
     def _listen(self, link: socket.socket) -> None:
         with link, link.makefile("rwb") as stream:
             try:
-                token, rank = read_frame(stream) or ("", 0)
+                token, rank, name = read_frame(stream) or ("", 0, "")
                 if not hmac.compare_digest(str(token).encode(), self._token.encode()):
                     return
                 if rank in self._met:
@@ -144,12 +169,16 @@ class _Driver:
                     read_frame(stream)
                     return
                 self._met.add(rank)
+                watch_over(link)
                 write_frame(stream, None)
                 self._links.append(stream)
                 if self._wish is not None:
                     _send(stream, self._wish)
                 while (message := read_frame(stream)) is not None and "over" not in message:
-                    self.messages.put(message)
+                    self._alive[name] = time.monotonic()
+                    if "alive" not in message:
+                        self.messages.put(message)
+                self._alive.pop(name, None)
                 if message is None and self._lost is None:
                     self._lost = int(rank)
             except (OSError, ValueError):
@@ -182,7 +211,8 @@ def _task(fields: dict[str, Any], driver: tuple[str, int]) -> Iterator[bytes]:
         link.makefile("rwb") as stream,
     ):
         link.settimeout(None)
-        write_frame(stream, [job.token, rank])
+        watch_over(link)
+        write_frame(stream, [job.token, rank, worker_name(rank, job.size, hosts[rank])])
         lost = read_frame(stream)
         if lost is not None:
             # Spark has started the stage again, but training goes on from a checkpoint only.
@@ -190,16 +220,50 @@ def _task(fields: dict[str, Any], driver: tuple[str, int]) -> Iterator[bytes]:
             told = f"{name} was lost: it was killed, ran out of memory, or its machine cannot be reached"
             yield encode({"failed": told, "kind": "ClusterError"})
             return
-        wish = _Wish(stream)
+        wish, talk, met = _Wish(stream), _Talk(stream), False
 
         def exchange(value: dict[str, Any]) -> list[dict[str, Any]]:
-            return [json.loads(item) for item in context.allGather(json.dumps(value))]
+            nonlocal met
+            met = True
+            found = [json.loads(item) for item in context.allGather(json.dumps(value))]
+            for failed in (item for item in found if "failed" in item):
+                raise LostPeer(failed["failed"])
+            return found
 
-        around = Surroundings(hosts[rank], exchange, lambda message: write_frame(stream, message), wish, "0.0.0.0")
-        result = reported(job, rank, around)
-        write_frame(stream, {"over": rank})
+        result = reported(job, rank, Surroundings(hosts[rank], exchange, talk.tell, wish, "0.0.0.0"))
+        if not met:
+            # The others wait for this task, by Spark's settings for a year.
+            context.allGather(json.dumps({"failed": result["failed"]}))
+        talk.end({"over": rank})
         yield encode(result)
         link.shutdown(socket.SHUT_RDWR)
+
+
+class _Talk:
+    """Messages to the driver, and signs of life between them."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        threading.Thread(target=self._beat, daemon=True).start()
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """Send a message."""
+        with self._lock:
+            write_frame(self._stream, message)
+
+    def end(self, message: dict[str, Any]) -> None:
+        """Send the last message."""
+        self._over.set()
+        self.tell(message)
+
+    def _beat(self) -> None:
+        with suppress(OSError, ValueError):  # the driver is gone
+            while True:
+                self.tell({"alive": True})
+                if self._over.wait(_BEAT_SECONDS):
+                    return
 
 
 class _Wish:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
@@ -20,6 +21,7 @@ def pack(data: RankingData) -> dict[str, Any]:
         "qid": _packed(data.qid),
         "docid": None if data.docid is None else _packed(data.docid),
         "weight": data.weight,
+        "document_weight": data.document_weight,
         "feature_names": list(data.feature_names),
     }
 
@@ -38,6 +40,7 @@ def unpack(parcel: Mapping[str, Any]) -> RankingData:
         qid=Strings(*parcel["qid"]),
         docid=None if parcel["docid"] is None else Strings(*parcel["docid"]),
         weight=parcel["weight"],
+        document_weight=parcel["document_weight"],
         feature_names=tuple(parcel["feature_names"]),
     )
 
@@ -54,7 +57,8 @@ def joined(parts: list[RankingData]) -> RankingData | None:
     labels = {name: np.concatenate([part.labels[name] for part in parts]) for name in first.labels}
     qid = _joined([part.qid for part in parts])
     docid = None if first.docid is None else _joined([part.docid for part in parts if part.docid is not None])
-    weight = None if first.weight is None else np.concatenate([p.weight for p in parts if p.weight is not None])
+    weight = _column([part.weight for part in parts])
+    document_weight = _column([part.document_weight for part in parts])
     names = first.feature_names
     del first
     # Memory is taken as rows are copied, and given back part by part.
@@ -65,7 +69,15 @@ def joined(parts: list[RankingData]) -> RankingData | None:
         X[end - part.n_docs : end] = part.X
         end -= part.n_docs
         del part
-    return RankingData(X=X, indptr=indptr, labels=labels, qid=qid, docid=docid, weight=weight, feature_names=names)
+    return RankingData(
+        X=X, indptr=indptr, labels=labels, qid=qid, docid=docid, weight=weight, document_weight=document_weight,
+        feature_names=names,
+    )  # fmt: skip
+
+
+def _column(columns: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
+    there = [column for column in columns if column is not None]
+    return np.concatenate(there) if there else None
 
 
 def _packed(column: Strings) -> list[Any]:

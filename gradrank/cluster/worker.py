@@ -21,7 +21,10 @@ from gradrank.cluster.mesh import LostPeer
 from gradrank.errors import ClusterError
 
 POLL_SECONDS = 0.1
-_START_SECONDS = 40.0
+CHILD_SILENCE_SECONDS = 40.0
+"""A process that works gives signs of life every few seconds; one that gives none for so long is taken for hung."""
+ALIVE = {"alive": True}
+"""The sign of life."""
 _LAST_LINES = 2000
 _EXIT_SECONDS = 5.0
 
@@ -62,7 +65,9 @@ class Surroundings:
     tell: Callable[[dict[str, Any]], None]
     """Passes a message of the first worker on to the one who asked."""
     asked: Callable[[], str | None] = field(default=lambda: None)
-    """Whether the work is to be stopped: None, ``stop`` (keep what there is) or ``abort``; may raise ClusterError."""
+    """Whether the work is to be stopped: None, ``stop`` (keep what there is) or ``abort``; may raise ClusterError.
+
+    Called all the time, so that it can also tell the one who asked that this worker is alive."""
     listen_on: str | None = None
     """The address to listen on, if not ``host``."""
 
@@ -88,7 +93,6 @@ def work(job: Job, rank: int, around: Surroundings) -> dict[str, Any]:
     around
         How to meet the others.
     """
-    own = worker_name(rank, job.size, around.host)
     with tempfile.TemporaryDirectory(prefix="gradrank-") as folder, open(Path(folder) / "stderr", "w+b") as stderr:
         child = subprocess.Popen(
             [sys.executable, "-m", "gradrank.cluster.child"],
@@ -100,7 +104,7 @@ def work(job: Job, rank: int, around: Surroundings) -> dict[str, Any]:
             process_group=0,
         )
         try:
-            return _supervise(job, rank, around, child, own, folder, stderr)
+            return _Supervisor(job, rank, around, child, stderr).result(folder)
         finally:
             _end(child)
 
@@ -127,64 +131,86 @@ def failure_of(result: Mapping[str, Any]) -> Exception | None:
     return found
 
 
-def _supervise(
-    job: Job, rank: int, around: Surroundings, child: subprocess.Popen[bytes], own: str, folder: str, stderr: Any
-) -> dict[str, Any]:
-    assert child.stdin is not None
-    assert child.stdout is not None
-    came: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(child.stdout, came), daemon=True).start()
-    first = {
-        "rank": rank, "host": around.listen_on or around.host, "ports": job.ports, "token": job.token,
-        "threads": job.threads, "task": job.task, "arguments": dict(job.arguments), "share": job.shares[rank],
-        "folder": folder,
-    }  # fmt: skip
-    try:
-        write_frame(child.stdin, first)
-        opened = _next(came, around, own, time.monotonic() + _START_SECONDS, child, stderr)
-        here = {"host": around.host, "port": opened["port"], "pid": child.pid}
-        everywhere = around.exchange(here)
-        names = [worker_name(number, job.size, item["host"]) for number, item in enumerate(everywhere)]
-        addresses = [[item["host"], item["port"]] for item in everywhere]
-        write_frame(child.stdin, {"addresses": addresses, "names": names})
-        if rank == 0:
-            around.tell({"workers": everywhere})
-    except BrokenPipeError:
-        raise _death(child, own, stderr) from None
-    stopping = False
-    while True:
-        message = _next(came, around, own, None, child, stderr)
-        if message == "stop":
-            if not stopping:
-                stopping = True
-                write_frame(child.stdin, {"stop": True})
-        elif "told" in message:
-            around.tell(message["told"])
-        else:
-            return dict(message)
+class _Supervisor:
+    """Watches over the process that works: passes its messages on, and finds out if it ends or hangs."""
 
+    def __init__(self, job: Job, rank: int, around: Surroundings, child: subprocess.Popen[bytes], stderr: Any) -> None:
+        self._job = job
+        self._rank = rank
+        self._around = around
+        self._child = child
+        self._stderr = stderr
+        self._own = worker_name(rank, job.size, around.host)
+        self._came: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._silent = 0.0
+        self._asked_at = 0.0
+        self._hears_stop = False
 
-def _next(
-    came: queue.SimpleQueue[Any], around: Surroundings, own: str, ends: float | None, child: Any, stderr: Any
-) -> Any:
-    """The next message of the process; ``stop`` if the work is to end early."""
-    while True:
+    def result(self, folder: str) -> dict[str, Any]:
+        """Give the process its work and wait for what comes of it."""
+        child, around, job = self._child, self._around, self._job
+        assert child.stdin is not None
+        threading.Thread(target=_read, args=(child.stdout, self._came), daemon=True).start()
+        first = {
+            "rank": self._rank, "host": around.listen_on or around.host, "ports": job.ports, "token": job.token,
+            "threads": job.threads, "task": job.task, "arguments": dict(job.arguments),
+            "share": job.shares[self._rank], "folder": folder,
+        }  # fmt: skip
         try:
-            message = came.get(timeout=POLL_SECONDS)
-        except queue.Empty:
-            wish = around.asked()
+            write_frame(child.stdin, first)
+            opened = self._next()
+            here = {"host": around.host, "port": opened["port"], "pid": child.pid}
+            everywhere = around.exchange(here)
+            names = [worker_name(number, job.size, item["host"]) for number, item in enumerate(everywhere)]
+            addresses = [[item["host"], item["port"]] for item in everywhere]
+            write_frame(child.stdin, {"addresses": addresses, "names": names})
+            if self._rank == 0:
+                around.tell({"workers": everywhere})
+        except BrokenPipeError:
+            raise _death(child, self._own, self._stderr) from None
+        self._hears_stop = True
+        while True:
+            message = self._next()
+            if message == "stop":
+                write_frame(child.stdin, {"stop": True})
+            elif "told" in message:
+                around.tell(message["told"])
+            else:
+                return dict(message)
+
+    def _next(self) -> Any:
+        """The next message of the process; ``stop`` if the work is to end early."""
+        while True:
+            wish = self._wish()
             if wish == "abort":
-                raise ClusterError(f"{own} was told to end") from None
-            if wish == "stop":
+                raise ClusterError(f"{self._own} was told to end")
+            if wish == "stop" and self._hears_stop:
+                self._hears_stop = False
                 return "stop"
-            if ends is not None and time.monotonic() > ends:
-                raise ClusterError(f"{own} did not start within {_START_SECONDS:.0f} s") from None
-            continue
-        if message is None:
-            raise _death(child, own, stderr)
-        if "error" in message:
-            raise revived(message, own)
-        return message
+            try:
+                message = self._came.get(timeout=POLL_SECONDS)
+            except queue.Empty:
+                # Counted by looks instead of a clock: one who was stopped himself, as by Ctrl-Z, has not looked.
+                self._silent += POLL_SECONDS
+                if self._silent > CHILD_SILENCE_SECONDS:
+                    raise ClusterError(f"{self._own} gave no sign of life for {CHILD_SILENCE_SECONDS:.0f} s: its "
+                                       "process is stopped, or its machine at a standstill") from None  # fmt: skip
+                continue
+            self._silent = 0.0
+            if message is None:
+                raise _death(self._child, self._own, self._stderr)
+            if "error" in message:
+                raise revived(message, self._own)
+            if message != ALIVE:
+                return message
+
+    def _wish(self) -> str | None:
+        """What the one who asked wants, looked up now and then, also while messages come all the time."""
+        now = time.monotonic()
+        if now - self._asked_at < POLL_SECONDS:
+            return None
+        self._asked_at = now
+        return self._around.asked()
 
 
 def _read(stream: Any, came: queue.SimpleQueue[Any]) -> None:

@@ -77,6 +77,18 @@ def test_a_peer_that_ends_is_named_at_once() -> None:
     assert any("worker 2 was lost" in str(error) for error in (first, third))
 
 
+def test_a_closed_connection_shows_though_there_is_something_to_read() -> None:
+    def do(mesh: Mesh) -> Any:
+        if mesh.rank == 1:
+            mesh._links[0].send(b"unread")
+            return None
+        while not mesh.has_lost():
+            pass
+        return mesh._links[1].recv(6)
+
+    assert connected(2, do) == [b"unread", None]
+
+
 def test_processes_that_are_not_at_the_same_exchange_notice() -> None:
     def do(mesh: Mesh) -> Any:
         if mesh.rank == 0:

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradrank import RankingData
+from gradrank.cluster import addresses
 from gradrank.cluster.shards import deal, fetched, list_shards
-from gradrank.data.formats.registry import write_data
+from gradrank.data.formats.registry import read_data, write_data
 from gradrank.errors import DataError
 
 
@@ -56,6 +57,40 @@ def test_addresses_are_listed_and_fetched_by_arrow(folder: Path, tmp_path: Path)
     with fetched(found[0][0], tmp_path) as local:
         assert local.read_bytes() == (folder / "day=1" / "part-0.parquet").read_bytes()
     assert not local.exists()
+
+
+def test_our_own_form_is_one_file_at_an_address_too(folder: Path, tmp_path: Path) -> None:
+    found = list_shards(f"file://{folder}")
+    assert names(found, folder) == names(list_shards(str(folder)), folder)
+    assert dict(found)[f"file://{folder}/b.gradrank"] == dict(list_shards(str(folder)))[f"{folder}/b.gradrank"]
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    with fetched(f"file://{folder}/b.gradrank", copies) as local:
+        assert read_data(local).X.tolist() == [[1.0], [2.0]]
+    assert list(copies.iterdir()) == []
+
+
+def test_options_of_an_address_go_along_with_its_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyarrow import fs
+
+    asked = []
+
+    def file_system(address: str) -> tuple[fs.FileSystem, str]:
+        asked.append(address)
+        return fs.LocalFileSystem(), address.removeprefix("s3://").removesuffix("?region=eu&scheme=http")
+
+    monkeypatch.setattr(addresses, "_file_system", file_system)
+    found = list_shards(f"s3://{folder}/day=?/part-0.parquet?region=eu&scheme=http")
+    assert [path for path, _ in found] == [
+        f"s3://{folder}/day={day}/part-0.parquet?region=eu&scheme=http" for day in (1, 2)
+    ]
+    assert asked == [f"s3://{folder}?region=eu&scheme=http"]
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
+    with pytest.raises(DataError, match="give it by the environment") as caught:
+        list_shards("s3://key:secret@bucket/train")
+    assert "secret@" not in str(caught.value)
 
 
 @pytest.mark.parametrize("pattern", ["nothing.parquet", "none-*.txt", "file:///no/such/folder/*.parquet"])
