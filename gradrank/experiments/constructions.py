@@ -122,11 +122,23 @@ def study_constructions(
     ('ranknet-weight-pairs', 'local-cost')
     """
     target = single_measure(measure)
-    learners = _construction_learners(target, constructions, algorithm, parameters, random_state, n_jobs)
+    learners = construction_learners(target, constructions, algorithm, parameters, random_state, n_jobs)
     scores, interrupted = train_all(learners, train, valid, {"": valid}, target, said)
-    evaluation = evaluate(valid, {name: found[""] for name, found in scores.items()}, [target], n_jobs=n_jobs)
-    comparison = compare(evaluation, baseline=REFERENCE) if len(scores) > 1 else None
-    return ConstructionStudy(target, algorithm, evaluation, comparison, interrupted)
+    return compared(target, algorithm, {name: found[""] for name, found in scores.items()}, valid, n_jobs, interrupted)
+
+
+def compared(
+    measure: Measure,
+    algorithm: str,
+    systems: Mapping[str, Any],
+    valid: RankingData,
+    n_jobs: int | None,
+    interrupted: bool = False,
+) -> ConstructionStudy:
+    """The study of constructions whose rankers, or scores on the validation data, are there."""
+    evaluation = evaluate(valid, systems, [measure], n_jobs=n_jobs)
+    comparison = compare(evaluation, baseline=REFERENCE) if len(systems) > 1 else None
+    return ConstructionStudy(measure, algorithm, evaluation, comparison, interrupted)
 
 
 def check_study(
@@ -139,13 +151,13 @@ def check_study(
 
     >>> check_study("MAP", ["local-cost"], "lambdamart", {"n_estimators": 5})
     """
-    for learner in _construction_learners(
+    for learner in construction_learners(
         single_measure(measure), constructions, algorithm, parameters, 0, None
     ).values():
         effective_parameters(learner)
 
 
-def _construction_learners(
+def construction_learners(
     measure: Measure,
     constructions: Sequence[str | Construction] | None,
     algorithm: str,

@@ -9,25 +9,25 @@ the scale names another one. Figures 1 to 4 and 6, on local optimality, are in
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
 from gradrank.evaluation.tables import Column, Table
 from gradrank.experiments import pins
-from gradrank.experiments.constructions import REFERENCE, ConstructionStudy, study_constructions
-from gradrank.experiments.recipe import Recipe, Run, Say
+from gradrank.experiments.claims import Claim, higher
+from gradrank.experiments.constructions import REFERENCE, compared, construction_learners
+from gradrank.experiments.recipe import Recipe, Run
 from gradrank.experiments.result import Outcome
 from gradrank.experiments.settings import Scale, Splits, number_or_text, setting
-from gradrank.experiments.train_test_measures import (
-    PAPER_OBJECTIVES,
-    MeasureStudy,
-    pairs_table,
-    study_measures,
-    study_pairs,
-)
-from gradrank.objectives import CONSTRUCTIONS
+from gradrank.experiments.train_test_measures import PAPER_OBJECTIVES, MeasureStudy, pairs_table, with_tests
+from gradrank.experiments.training import best_of, learner_for, single_measure
+from gradrank.objectives import CONSTRUCTIONS, parse_objective
 
 PAPER = "Donmez, Svore, Burges (2009)"
 _TREES: dict[str, Any] = {
@@ -50,6 +50,9 @@ class LearnerScale(Scale):
     activation: str = setting("tanh", "of the net's hidden nodes: tanh or relu")
     optimizer: str = setting("adam", "of the net: adam, or donmez, the paper's schedule")
     epochs: int = setting(40, "epochs of the net")
+    learning_rates: tuple[float, ...] = setting(
+        (0.01,), "learning rates, of which validation data chooses for each training; none: that of the optimizer"
+    )
     parameters: tuple[str, ...] = setting((), "further parameters of the learner, each as batch_size=64")
 
     def learners(self) -> dict[str, dict[str, Any]]:
@@ -68,14 +71,12 @@ class LearnerScale(Scale):
     def _trees(self) -> dict[str, Any]:
         return _TREES
 
-    def options(self) -> dict[str, Any]:
-        """What all studies take."""
-        return {
-            "algorithm": self.algorithm,
-            "parameters": pins.pinned(self.algorithm, self.learners()[self.algorithm]),
-            "random_state": self.random_state,
-            "n_jobs": self.n_jobs,
-        }
+    def candidates(self) -> list[dict[str, Any]]:
+        """Parameters of the learner, once for each learning rate; the paper's schedule has rates of its own."""
+        given = pins.pinned(self.algorithm, self.learners()[self.algorithm])
+        if self.algorithm != "lambdarank" or self.optimizer != "adam":
+            return [given]
+        return [{**given, "learning_rate": rate} for rate in self.learning_rates]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +90,14 @@ class ConstructionScale(LearnerScale):
     def _trees(self) -> dict[str, Any]:
         # Not every construction has a second derivative.
         return {**_TREES, "step": "gradient"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoreScale(LearnerScale):
+    """A learner, and a part of the training data for it."""
+
+    queries: int = setting(1760, "training queries; half as many for validation, as many for test", of_data=True)
+    share: float = setting(1 / 2.2, "share of the training queries that is compared with all of them")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,37 +119,110 @@ def constructions_by_mrr(scale: ConstructionScale, data: Splits, run: Run) -> Ou
 
 def training_measures(scale: LearnerScale, data: Splits, run: Run) -> Outcome:
     """Training measure × test measure."""
-    study = study_measures(
-        data["train"], data["vali"], data["test"], PAPER_OBJECTIVES, said=_said(run.say), **scale.options()
-    )
-    return Outcome((study.table(),), tuple(_matching(study)))
+    study = _study(scale, data["train"], data, run)
+    return Outcome((study.table(),), tuple(_matching(study)), _matching_claims(study, ("NDCG", "MAP(rel=2)")))
+
+
+def more_training_data(scale: MoreScale, data: Splits, run: Run) -> Outcome:
+    """Training measure × test measure, on all training queries and on part of them."""
+    train = data["train"]
+    part = train.take_queries(np.arange(max(2, round(scale.share * train.n_queries))))
+    fewer, more = (_study(scale, queries, data, run) for queries in (part, train))
+    claims = []
+    for measure in ("NDCG@10", "MRR(rel=2)"):
+        losses = [_value(study, measure, measure) - _value(study, "NDCG", measure) for study in (fewer, more)]
+        claims.append(
+            higher(
+                f"{measure} over training for NDCG",
+                "training for it on all queries",
+                "on part of them",
+                losses[1],
+                losses[0],
+            )
+        )
+    return Outcome((more.table(), fewer.table()), tuple(_matching(more)), tuple(claims))
 
 
 def effective_pairs(scale: PairScale, data: Splits, run: Run) -> Outcome:
     """MRR against the number of effective pairs, by training measure."""
     train = data["train"]
     sizes = sorted({max(1, round(share * train.n_queries)) for share in scale.shares})
-    studies = study_pairs(train, data["vali"], data["test"], sizes, said=_said(run.say), **scale.options())
+    studies = [_study(scale, train.take_queries(np.arange(size)), data, run) for size in sizes]
     points = pairs_table(studies, "MRR(rel=2)")
-    return Outcome((points, *_curves(points)))
+    return Outcome((points, *_curves(points)), (), tuple(_equal_pairs(studies)))
 
 
 # ---------------------------------------------------------------------- parts
 def _constructions(measure: str, scale: ConstructionScale, data: Splits, run: Run) -> Outcome:
-    study = study_constructions(
-        data["train"], data["vali"], measure, constructions=scale.constructions, said=_said(run.say), **scale.options()
+    target = single_measure(measure)
+    by_rate = [
+        construction_learners(target, scale.constructions, scale.algorithm, given, scale.random_state, scale.n_jobs)
+        for given in scale.candidates()
+    ]
+    candidates = {name: [learners[name] for learners in by_rate] for name in by_rate[0]}
+    rankers = best_of(candidates, scale.algorithm, data["train"], data["vali"], run)
+    study = compared(target, scale.algorithm, rankers, data["vali"], scale.n_jobs)
+    values = {name: study.evaluation.values[name][target] for name in rankers}
+    claims = tuple(
+        higher(measure, REFERENCE, name, values[REFERENCE], values[name]) for name in rankers if name != REFERENCE
     )
-    return Outcome((study.table(),), (_winner(study),))
+    return Outcome((study.table(),), (), claims)
 
 
-def _winner(study: ConstructionStudy) -> str:
-    rows = study.comparison.rows if study.comparison else ()
-    better = [row.system for row in rows if row.verdict == "better"]
-    worse = [row.system for row in rows if row.verdict == "worse"]
-    return (
-        f"Against {REFERENCE}, by {study.measure} with Holm's correction: significantly better "
-        f"{', '.join(better) or 'none'}; significantly worse {', '.join(worse) or 'none'}."
+def _study(scale: LearnerScale, train: RankingData, data: Splits, run: Run) -> MeasureStudy:
+    objectives = {name: parse_objective(item) for name, item in PAPER_OBJECTIVES.items()}
+    candidates = {
+        name: [
+            learner_for(scale.algorithm, objective, single_measure(name), given, scale.random_state, scale.n_jobs)
+            for given in scale.candidates()
+        ]
+        for name, objective in objectives.items()
+    }
+    rankers = best_of(candidates, scale.algorithm, train, data["vali"], run)
+    scores = {
+        name: {"train": ranker.predict(train), "test": ranker.predict(data["test"])} for name, ranker in rankers.items()
+    }
+    return with_tests(scale.algorithm, objectives, scores, train, data["test"], scale.random_state, scale.n_jobs)
+
+
+def _value(study: MeasureStudy, system: str, measure: str) -> NDArray[np.float64]:
+    return study.evaluation.values[system][single_measure(measure)]
+
+
+def _matching_claims(study: MeasureStudy, measures: Sequence[str]) -> tuple[Claim, ...]:
+    """Training for a measure is better by it than training for any other."""
+    return tuple(
+        higher(
+            measure,
+            f"training for {measure}",
+            f"for {other}",
+            _value(study, measure, measure),
+            _value(study, other, measure),
+        )
+        for measure in measures
+        for other in study.evaluation.systems
+        if other != measure
     )
+
+
+def _equal_pairs(studies: Sequence[MeasureStudy]) -> list[Claim]:
+    """Training for MRR against each other measure, where it has at most as many effective pairs and most queries."""
+    target = "MRR(rel=2)"
+    own = max(studies, key=lambda study: study.train_queries)
+    claims = []
+    for other in own.evaluation.systems:
+        if other == target:
+            continue
+        # The other measure has at least as many pairs: what MRR wins is not for having more to learn from.
+        at_least = [study for study in studies if study.effective_pairs[other] >= own.effective_pairs[target]]
+        if not at_least:
+            continue
+        nearest = min(at_least, key=lambda study: study.effective_pairs[other])
+        claims.append(
+            higher(target, "training for MRR", f"for {other} with as many effective pairs",
+                   _value(own, target, target), _value(nearest, other, target))
+        )  # fmt: skip
+    return claims
 
 
 def _matching(study: MeasureStudy) -> list[str]:
@@ -175,10 +257,6 @@ def _parameter(pair: str) -> tuple[str, int | float | str]:
     return name, number_or_text(text)
 
 
-def _said(say: Say) -> Callable[[str, float], None]:
-    return lambda name, value: say(f"{name}: {value:.4f} on validation data")
-
-
 # ---------------------------------------------------------------------- the recipes
 _TINY: dict[str, Any] = {"queries": 30, "docs": 10, "features": 5, "hidden_layer_sizes": 3, "epochs": 2}
 # The learner of the paper; its web data has 158.7 documents per query and 420 features.
@@ -193,6 +271,7 @@ TABLE_1 = Recipe(
     small=ConstructionScale(),
     tiny=ConstructionScale(**_TINY, constructions=("spring-smooth", "local-cost")),
     full=ConstructionScale(**_PAPER, queries=5_000),
+    side_by_side=True,
 )
 TABLE_2 = Recipe(
     constructions_by_mrr,
@@ -203,6 +282,7 @@ TABLE_2 = Recipe(
     small=ConstructionScale(),
     tiny=ConstructionScale(**_TINY, constructions=("spring-smooth", "local-cost")),
     full=ConstructionScale(**_PAPER, queries=5_000),
+    side_by_side=True,
 )
 TABLE_3 = Recipe(
     training_measures,
@@ -213,17 +293,19 @@ TABLE_3 = Recipe(
     small=LearnerScale(),
     tiny=LearnerScale(**_TINY),
     full=LearnerScale(**_PAPER, queries=10_000),
+    side_by_side=True,
 )
 # The paper's second web data has 2.2 times the training queries of the first.
 TABLE_4 = Recipe(
-    training_measures,
+    more_training_data,
     PAPER,
     "table 4",
     "training measure × test measure, with 2.2 times the training queries",
     "With more training data MRR and NDCG@10 lose less to training on NDCG than in table 3.",
-    small=LearnerScale(queries=1_760),
-    tiny=LearnerScale(**{**_TINY, "queries": 66}),
-    full=LearnerScale(**_PAPER, queries=22_000),
+    small=MoreScale(),
+    tiny=MoreScale(**{**_TINY, "queries": 66}),
+    full=MoreScale(**_PAPER, queries=22_000),
+    side_by_side=True,
 )
 FIGURE_5 = Recipe(
     effective_pairs,
@@ -233,4 +315,5 @@ FIGURE_5 = Recipe(
     "For equally many effective pairs training on MRR gives the highest MRR, significantly.",
     small=PairScale(),
     tiny=PairScale(**_TINY, shares=(0.5, 1.0)),
+    side_by_side=True,
 )

@@ -20,11 +20,13 @@ import numpy as np
 from gradrank.data.ranking_data import RankingData
 from gradrank.evaluation.tables import Column, Table
 from gradrank.experiments import pins
+from gradrank.experiments.claims import Claim, number
 from gradrank.experiments.recipe import Recipe, Run, Say
 from gradrank.experiments.result import Outcome
 from gradrank.experiments.settings import Scale, Splits, setting
 from gradrank.experiments.train_test_measures import PAPER_OBJECTIVES
 from gradrank.experiments.training import learner_for, single_measure
+from gradrank.experiments.trainings import Training, trained
 from gradrank.measures import Measure
 from gradrank.models.ranker import Ranker
 from gradrank.models.weight_vectors import weights_of
@@ -94,7 +96,7 @@ def random_weights(scale: OptimalityScale, data: Splits, run: Run) -> Outcome:
         feature_names=train.feature_names,
     )
     study = _Study(single_measure("NDCG"), scale, train, run.say)
-    study.test("random weights", ranker, STEPS)
+    study.test("random weights", ranker, STEPS, optimum=False)
     return study.outcome()
 
 
@@ -109,9 +111,15 @@ class _Study:
         self._rows: list[tuple[Any, ...]] = []
         self._curves: list[Table] = []
         self._notes: list[str] = []
+        self._claims: list[Claim] = []
 
-    def test(self, name: str, ranker: Ranker, steps: tuple[float, ...], *, most_moves: int = 0) -> None:
-        """Test a ranker, and follow what is better for so many moves."""
+    def test(
+        self, name: str, ranker: Ranker, steps: tuple[float, ...], *, most_moves: int = 0, optimum: bool | None = None
+    ) -> None:
+        """Test a ranker, and follow what is better for so many moves.
+
+        ``optimum`` says whether the paper calls it a local optimum; None where it says nothing.
+        """
         found = local_optimality(ranker, self._train, self._measure, steps=steps, **self._scale.options())
         named = f"{name}, steps {steps[0]:g}…{steps[-1]:g}"
         self._say(f"{named}: {found.verdict()}")
@@ -126,6 +134,12 @@ class _Study:
             found.significant, f"{len(found.improving_weights)} of {found.weights_tried}", gain, moves, reached,
         ))  # fmt: skip
         self._curves.append(_curves(found, named))
+        if optimum is not None:
+            share = found.improving / max(1, found.directions)
+            # The paper's test: fewer than a share ε of all directions improve, but for a chance δ.
+            bounds = {"below": self._scale.epsilon} if optimum else {"above": self._scale.epsilon}
+            says = "falls in all directions" if optimum else "rises in some directions"
+            self._claims.append(number(f"{self._measure} {says}: {named}", "share that improves", share, **bounds))
 
     def outcome(self) -> Outcome:
         """Everything, as a recipe gives it."""
@@ -137,7 +151,7 @@ class _Study:
             Column("reached", "number"),
         )  # fmt: skip
         table = Table(columns, tuple(self._rows), f"{self._measure} on the training data")
-        return Outcome((table, *self._curves), tuple(self._notes))
+        return Outcome((table, *self._curves), tuple(self._notes), tuple(self._claims))
 
 
 def _trained(measure: str, scale: NetScale, data: Splits, run: Run) -> Outcome:
@@ -145,6 +159,7 @@ def _trained(measure: str, scale: NetScale, data: Splits, run: Run) -> Outcome:
     study = _Study(single_measure(measure), scale, train, run.say)
     # The paper learns reciprocal rank from misranked pairs alone; with all pairs there is more to learn from.
     objectives = tuple(dict.fromkeys((PAPER_OBJECTIVES[measure], f"Lambda({measure})")))
+    nets = []
     for objective in objectives:
         for hidden_nodes in scale.hidden_nodes:
             learner = learner_for(
@@ -155,15 +170,19 @@ def _trained(measure: str, scale: NetScale, data: Splits, run: Run) -> Outcome:
                 scale.random_state,
                 scale.n_jobs,
             )
-            ranker = learner.fit(train, valid=data[scale.chooses]).ranker_
             layers = f"two layers, {hidden_nodes} hidden nodes" if hidden_nodes else "single layer"
             named = layers if len(objectives) == 1 else f"{layers}, {objective}"
-            for steps in (STEPS, FINE_STEPS):
-                study.test(named, ranker, steps, most_moves=scale.moves)
-            weighted = weights_of(ranker)
-            length = float(np.linalg.norm(weighted.weight_vector()))
-            chance = random_direction((scale.random_state, _RANDOM_WEIGHTS), len(weighted.weight_vector()))
-            study.test(f"{named}, random weights", weighted.with_weight_vector(length * chance), STEPS)
+            parameters = learner.get_params(deep=False)
+            nets.append(Training(named, "lambdarank", parameters, train, data[scale.chooses]))
+    for training, ranker in zip(nets, trained(nets, run), strict=True):
+        # The claim is of the paper's own way to train.
+        paper = training.parameters["objective"] == str(parse_objective(PAPER_OBJECTIVES[measure]))
+        study.test(training.name, ranker, STEPS, most_moves=scale.moves, optimum=True if paper else None)
+        study.test(training.name, ranker, FINE_STEPS, most_moves=scale.moves)
+        weighted = weights_of(ranker)
+        length = float(np.linalg.norm(weighted.weight_vector()))
+        chance = random_direction((scale.random_state, _RANDOM_WEIGHTS), len(weighted.weight_vector()))
+        study.test(f"{training.name}, random weights", weighted.with_weight_vector(length * chance), STEPS)
     return study.outcome()
 
 
@@ -201,6 +220,7 @@ def _figure(number: int, measure: str) -> Recipe:
         small=NetScale(),
         tiny=NetScale(**_TINY_NET),
         full=NetScale(**_PAPER, activation="tanh", optimizer="donmez", epochs=700),
+        side_by_side=True,
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,17 +11,20 @@ from typing import Any
 from gradrank.data.formats.registry import read_data
 from gradrank.errors import DataError
 from gradrank.evaluation.tables import to_json
-from gradrank.experiments.folders import Fold, Reader, read_folds, read_splits
+from gradrank.experiments.folders import Reader, read_folds, read_splits
 from gradrank.experiments.processes import side_by_side
-from gradrank.experiments.recipe import Recipe, Run, Say, say_nothing
+from gradrank.experiments.recipe import SCALES, Recipe, Run, Say, say_nothing
 from gradrank.experiments.registry import recipe
-from gradrank.experiments.result import Result
+from gradrank.experiments.result import Result, shown
 from gradrank.experiments.seeds import over_seeds
-from gradrank.experiments.settings import Scale, Splits
+from gradrank.experiments.settings import Scale
+from gradrank.learners.base.training_facts import package_versions
 from gradrank.runtime.files import replacing
 from gradrank.runtime.warned import warnings_told
+from gradrank.version import __version__
 
-Data = Splits | Sequence[Fold]
+Data = Any
+"""Splits, folds, or judgments of people, as the recipe reads them."""
 
 # Artificial data from this size on is announced: it may not fit.
 _MUCH_MEMORY = 4.0
@@ -72,6 +76,7 @@ def run(
     22
     """
     name = name.lower()
+    began = time.perf_counter()
     made = recipe(name)
     chosen = made.scale(scale) if isinstance(scale, str) else scale
     _check_scale(name, made, chosen)
@@ -94,14 +99,20 @@ def run(
         results = [done[number] for number in range(seeds)]
     result = results[0] if seeds == 1 else over_seeds(results)
     if folder is not None:
-        write(result, folder)
+        write(result, folder, command=_command(name, made, scale, data, seeds), seconds=time.perf_counter() - began)
     return result
 
 
-def write(result: Result, folder: Path) -> None:
-    """Write a result as Markdown and as JSON, named after its experiment."""
+def write(result: Result, folder: Path, *, command: str, seconds: float) -> None:
+    """Write a result as Markdown and as JSON, named after its experiment; the JSON says how it was made.
+
+    ``seconds`` are those of this run: trainings that were kept from before are not in them.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    for suffix, text in ((".md", result.to_markdown()), (".json", to_json(result.to_dict()))):
+    made = {"command": command, "seconds": round(seconds, 1), "versions": _versions()}
+    # The single runs are in their summary: a kept file stays small.
+    kept = {key: value for key, value in result.to_dict().items() if key != "runs"}
+    for suffix, text in ((".md", result.to_markdown()), (".json", to_json({**kept, **made}))):
         with replacing(folder / f"{result.name}{suffix}") as temporary:
             temporary.write_text(text, encoding="utf-8")
 
@@ -110,11 +121,47 @@ def _run_once(name: str, scale: Scale, data: Data | None, how: Run) -> Result:
     made = recipe(name)
     used = scale.artificial_data() if data is None else data
     with warnings_told(how.say):
-        tables, notes = made.function(scale, used, how)
+        tables, notes, claims = made.function(scale, used, how)
     settings = {key: value for key, value in scale.values().items() if key != "n_jobs"}
     if data is not None:
         settings = {key: value for key, value in settings.items() if key not in scale.of_data()}
-    return Result(name, made.title, tables, notes, {**settings, **_facts(used)}, scale.learners())
+    return Result(name, made.title, tables, notes, claims, {**settings, **_facts(used)}, scale.learners())
+
+
+def _command(name: str, made: Recipe, scale: str | Scale, data: Any, seeds: int) -> str:
+    """The command that repeats the run, as far as it can be given as one."""
+    words = ["gradrank experiment run", name]
+    if isinstance(scale, str):
+        words.append(f"--scale {scale}")
+    else:
+        base_name = next((each for each in SCALES if made_scale(made, each) == _unseeded(made, each, scale)), "small")
+        base = made_scale(made, base_name) or made.small
+        words.append(f"--scale {base_name}")
+        words += [
+            f"--set {key}={shown(value)}"
+            for key, value in scale.values().items()
+            if key not in ("n_jobs", "random_state") and value != base.values()[key]
+        ]
+        if scale.random_state != base.random_state:
+            words.append(f"--seed {scale.random_state}")
+    if data is not None:
+        words.append("--data …")
+    return " ".join([*words, *([f"--seeds {seeds}"] if seeds > 1 else [])])
+
+
+def made_scale(made: Recipe, name: str) -> Scale | None:
+    """A scale of the recipe, if it has it."""
+    return {"tiny": made.tiny, "small": made.small, "paper": made.full}[name]
+
+
+def _unseeded(made: Recipe, name: str, scale: Scale) -> Scale | None:
+    """The scale with the seed and the threads of the recipe's own."""
+    own = made_scale(made, name)
+    return None if own is None else replace(scale, random_state=own.random_state, n_jobs=own.n_jobs)
+
+
+def _versions() -> dict[str, str]:
+    return {"gradrank": __version__, **package_versions("numpy", "lightgbm", "torch")}
 
 
 def _check_scale(name: str, made: Recipe, scale: Scale) -> None:
@@ -124,6 +171,10 @@ def _check_scale(name: str, made: Recipe, scale: Scale) -> None:
 
 
 def _read(made: Recipe, folder: str | Path, read: Reader) -> Data:
+    if made.reads == "judgments":
+        from gradrank.experiments.niu_labeling import read_judgments
+
+        return read_judgments(folder)
     return read_folds(folder, read) if made.reads == "folds" else read_splits(folder, read)
 
 
@@ -135,6 +186,8 @@ def _facts(data: Any) -> dict[str, Any]:
             "test queries": sum(fold.test.n_queries for fold in data),
             "features": data[0].train.n_features,
         }
+    if not isinstance(data, Mapping):
+        return {}
     train = data["train"]
     return {"queries": train.n_queries, "documents": train.n_docs, "features": train.n_features}
 

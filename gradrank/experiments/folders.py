@@ -31,6 +31,9 @@ def read_splits(folder: str | Path, read: Reader = read_data) -> dict[str, Ranki
     """Data sets ``train``, ``vali`` and ``test`` of a folder that holds files of these names."""
     folder = _checked(folder)
     files = _files(folder)
+    if not any(name in files for name in _NAMES["train"]) and _has_folds(folder, files):
+        # A recipe of one split takes the first fold.
+        return dict(zip(_NAMES, read_folds(folder, read, most=1)[0], strict=True))
     sets = {}
     for key, names in _NAMES.items():
         found = next((files[name] for name in names if name in files), None)
@@ -40,19 +43,23 @@ def read_splits(folder: str | Path, read: Reader = read_data) -> dict[str, Ranki
     return sets
 
 
-def read_folds(folder: str | Path, read: Reader = read_data) -> list[Fold]:
+def _has_folds(folder: Path, files: dict[str, Path]) -> bool:
+    return "s1" in files or any(path.is_dir() and path.name.lower().startswith("fold") for path in folder.iterdir())
+
+
+def read_folds(folder: str | Path, read: Reader = read_data, *, most: int | None = None) -> list[Fold]:
     """The folds of a folder: LETOR's parts ``S1`` … ``S5``, folders ``Fold1`` …, or train, vali and test files."""
     folder = _checked(folder)
     files = _files(folder)
     parts = [files[name] for name in (f"s{number}" for number in range(1, 11)) if name in files]
     if len(parts) >= 3:
-        return [Fold(*sets) for sets in letor_folds([read(part) for part in parts])]
+        return [Fold(*sets) for sets in letor_folds([read(part) for part in parts])][:most]
     inner = sorted(path for path in folder.iterdir() if path.is_dir() and path.name.lower().startswith("fold"))
     if not inner and not files:
         raise DataError(
             "holds no data, expected parts S1 … S5, folders Fold1 … or train, vali, test files", path=folder
         )
-    splits = [read_splits(path, read) for path in (inner or [folder])]
+    splits = [read_splits(path, read) for path in (inner or [folder])[:most]]
     return [Fold(sets["train"], sets["vali"], sets["test"]) for sets in splits]
 
 

@@ -24,6 +24,7 @@ from gradrank.evaluation.significance import holm, t_test
 from gradrank.evaluation.tables import Column, Table
 from gradrank.experiments import pins
 from gradrank.experiments.cells import Cell, Values, run_cells
+from gradrank.experiments.claims import Claim, higher, number
 from gradrank.experiments.folders import Fold
 from gradrank.experiments.recipe import Recipe, Run
 from gradrank.experiments.result import Outcome
@@ -140,6 +141,7 @@ def ranker_table(scale: TableScale, folds: Sequence[Fold], run: Run) -> Outcome:
     ]
     found = run_cells(cells, truths, out=run.out, jobs=run.jobs, say=run.say)
     tables, notes = [], []
+    claims: list[Claim] = []
     for truth in scale.truths:
         values = {
             ranker: _joined([found[cell] for cell in cells if cell.truth == truth and cell.name == ranker])
@@ -158,7 +160,15 @@ def ranker_table(scale: TableScale, folds: Sequence[Fold], run: Run) -> Outcome:
         )
         tables.append(Table(columns, rows, f"{truth} labels: means of {len(folds)} folds"))
         notes += [f"{truth}: {note}" for note in said]
-    return Outcome(tuple(tables), tuple(notes))
+        if truth == "topk":
+            measure = measures[-2]
+            claims += [
+                higher(measure, focused, end, values[focused][measure], values[end][measure])
+                for focused, ends in FAMILIES.items()
+                for end in ends
+                if {focused, end} <= values.keys()
+            ]
+    return Outcome(tuple(tables), tuple(notes), tuple(claims))
 
 
 def beta_figure(scale: BetaScale, folds: Sequence[Fold], run: Run) -> Outcome:
@@ -174,6 +184,7 @@ def beta_figure(scale: BetaScale, folds: Sequence[Fold], run: Run) -> Outcome:
     ]
     found = run_cells(cells, truths, out=run.out, jobs=run.jobs, say=run.say)
     tables, notes = [], []
+    claims: list[Claim] = []
     for ranker in focused:
         for truth in scale.truths:
             at, err = TRUTHS[truth]
@@ -184,10 +195,22 @@ def beta_figure(scale: BetaScale, folds: Sequence[Fold], run: Run) -> Outcome:
             )
             columns = (Column("β", "number"), *(Column(measure, "number") for measure in shown))
             tables.append(Table(columns, rows, f"{ranker}, {truth} labels"))
+            inner = [row[-2] for row in rows[1:-1]]
+            if truth == "topk" and inner:
+                # The highest of many values lies above the ends by chance alone; the mean of those inside does not.
+                rise = float(np.mean(inner)) - float(np.mean([rows[0][-2], rows[-1][-2]]))
+                claims.append(
+                    number(
+                        f"{ranker} is better for β inside 0…1 than at the ends",
+                        f"{shown[-2]}, inside − ends",
+                        rise,
+                        above=0.0,
+                    )
+                )
             best = max(rows, key=lambda row: row[-2])
             notes.append(f"{ranker}, {truth}: {shown[-2]} is highest at β = {best[0]:g} ({best[-2]:.4f}; "
                          f"{rows[0][-2]:.4f} at {rows[0][0]:g}, {rows[-1][-2]:.4f} at {rows[-1][0]:g}).")  # fmt: skip
-    return Outcome(tuple(tables), tuple(notes))
+    return Outcome(tuple(tables), tuple(notes), tuple(claims))
 
 
 def _truths(scale: RankerScale, folds: Sequence[Fold]) -> dict[str, list[Fold]]:

@@ -30,9 +30,11 @@ TREES: dict[str, Any] = {
     "colsample_bytree": 1.0,
     "subsample": 1.0,
     "early_stopping_rounds": None,
+    "validation_fraction": 0.0,
     "monotone_constraints": None,
     "categorical_feature": (),
     "quantized": True,
+    "split_docs": None,
     "positions": None,
     "lightgbm": None,
 }
@@ -43,6 +45,8 @@ _NET: dict[str, Any] = {
     "scaling": "standard",
     "batch_size": 32,
     "early_stopping_rounds": None,
+    "positions": None,
+    "position_dropout": 0.0,
     "device": "cpu",
 }
 _OPTIMIZERS: dict[str, dict[str, Any]] = {

@@ -50,8 +50,8 @@ class Recipe:
     """A run of seconds, which shows what comes out and nothing else."""
     full: Scale | None = None
     """The paper's own settings; None if they are not known."""
-    reads: Literal["splits", "folds"] = "splits"
-    """Whether it runs on train, validation and test data or on folds of them."""
+    reads: Literal["splits", "folds", "judgments"] = "splits"
+    """Whether it runs on train, validation and test data, on folds of them, or on judgments of people."""
     side_by_side: bool = False
     """Whether its trainings can run in several processes and are kept when done (:mod:`gradrank.experiments.cells`)."""
 

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gradrank.evaluation.tables import Table
+from gradrank.experiments.claims import Claim, overall, verdict_table
 
 
 class Outcome(NamedTuple):
-    """What the function of a recipe returns: tables, and sentences about them."""
+    """What the function of a recipe returns: tables, sentences about them, and the paper's finding as claims."""
 
     tables: tuple[Table, ...]
     notes: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Result:
     title: str
     tables: tuple[Table, ...]
     notes: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    """What the paper found, as statements about the numbers of this run, or of all runs."""
     settings: dict[str, Any] = field(default_factory=dict)
     learners: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The learners with the parameters that were the same in all of their trainings."""
@@ -40,6 +44,11 @@ class Result:
         parts = [f"### {self.name}: {self.title}"]
         if self.settings:
             parts.append("Settings: " + ", ".join(f"{key} {shown(item)}" for key, item in self.settings.items()) + ".")
+        if self.claims:
+            parts += [
+                f"The finding: **{overall(self.claims)}**.",
+                verdict_table(self.claims).to_markdown().rstrip("\n"),
+            ]
         parts += [*self.notes, *(table.to_markdown().rstrip("\n") for table in self.tables)]
         return "\n\n".join(parts) + "\n"
 
@@ -50,6 +59,8 @@ class Result:
             "title": self.title,
             "settings": dict(self.settings),
             "learners": {name: dict(parameters) for name, parameters in self.learners.items()},
+            "verdict": overall(self.claims) if self.claims else None,
+            "claims": [claim.to_dict() for claim in self.claims],
             "notes": list(self.notes),
             "tables": [{"title": table.title, "rows": table.records()} for table in self.tables],
         }

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradrank.evaluation.tables import Column, Table
+from gradrank.experiments.claims import joined
 from gradrank.experiments.result import Result
 
 _NUMBERS = ("number", "signed", "percent", "count")
@@ -36,7 +37,13 @@ def over_seeds(results: Sequence[Result]) -> Result:
     settings = {**first.settings, "random_state": f"{seeds[0]} to {seeds[-1]}"}
     tables = tuple(_together([result.tables[k] for result in results]) for k in range(_shortest(results)))
     notes = tuple(f"Seed {seed}: {note}" for seed, result in zip(seeds, results, strict=True) for note in result.notes)
-    return replace(first, tables=tables, notes=notes, settings=settings, runs=tuple(results))
+    # A run may have nothing to say of a claim.
+    alike = [
+        [claim for result in results for claim in result.claims if claim.says == says]
+        for says in dict.fromkeys(claim.says for result in results for claim in result.claims)
+    ]
+    claims = tuple(joined(claims) for claims in alike)
+    return replace(first, tables=tables, notes=notes, claims=claims, settings=settings, runs=tuple(results))
 
 
 def _shortest(results: Sequence[Result]) -> int:

@@ -1,4 +1,4 @@
-"""Svore, Volkovs, Burges (2011), Learning to Rank with Multiple Objective Functions: tables 1, 2, figures 2, 3, 4, 7.
+"""Svore, Volkovs, Burges (2011), Learning to Rank with Multiple Objective Functions: tables 1, 2, figures 2 to 7.
 
 The paper's data (108,000 queries of a search engine with click logs) is not public. The recipes run on artificial data
 whose clicks conflict with its grades in a realistic way (:mod:`gradrank.data.artificial`), or on data that is given:
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,13 +20,14 @@ from gradrank.evaluation.compare import ComparisonRow, compare
 from gradrank.evaluation.evaluate import Evaluation, evaluate
 from gradrank.evaluation.tables import Column, Table
 from gradrank.experiments import pins
-from gradrank.experiments.recipe import Recipe, Run, Say
+from gradrank.experiments.claims import Claim, higher, not_lower, number
+from gradrank.experiments.recipe import Recipe, Run
 from gradrank.experiments.result import Outcome
 from gradrank.experiments.settings import Scale, Splits, setting
-from gradrank.learners.trees.lambdamart import LambdaMART
+from gradrank.experiments.trainings import Training, chosen_value, trained
 from gradrank.measures import CNDCG, NDCG
+from gradrank.models.ranker import Ranker
 from gradrank.objectives import Lambda, Objective, Scheduled, Sigmoid, Tiered
-from gradrank.selection.sweep import sweep
 
 PAPER = "Svore, Volkovs, Burges (2011)"
 _CUTOFFS = tuple(range(1, 11))
@@ -62,10 +63,11 @@ class TreeScale(Scale):
             },
         }
 
-    def learner(self, objective: Objective, learning_rate: float, **options: Any) -> LambdaMART:
-        """LambdaMART for an objective, chosen by NDCG@3 on validation data."""
+    def parameters(self, objective: Objective, learning_rate: float, **options: Any) -> dict[str, Any]:
+        """Parameters of LambdaMART for an objective, chosen by NDCG@3 on validation data."""
         given = pins.pinned("lambdamart", {**self.learners()["LambdaMART"], "learning_rate": learning_rate, **options})
-        return LambdaMART(objective, measure=NDCG(3), random_state=self.random_state, n_jobs=self.n_jobs, **given)
+        shared = {"measure": "NDCG@3", "random_state": self.random_state, "n_jobs": self.n_jobs}
+        return {**given, **shared, "objective": str(objective)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,43 +89,80 @@ class ScheduleScale(TreeScale):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CurveOnly(Scale):
+    """Nothing is trained, and no data looked at."""
+
+    def artificial_data(self) -> dict[str, RankingData]:
+        """The least that there can be."""
+        return make_splits(2, n_docs=2, n_features=3, random_state=self.random_state)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostScale(CurveOnly):
+    """Where costs are drawn."""
+
+    reach: float = setting(10.0, "largest difference of scores")
+    points: int = setting(21, "points of each line")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightScale(CurveOnly):
+    """Schedules to draw."""
+
+    n_estimators: int = setting(1000, "steps of boosting")
+    start: float = setting(0.1, "w₀ of the schedules")
+    linear: tuple[float, ...] = setting((0.1, 0.01, 0.001), "η of the linear schedule")
+    exponential: tuple[float, ...] = setting((100.0, 250.0, 500.0), "η of the exponential schedule")
+
+
+@dataclass(frozen=True, kw_only=True)
 class ShareScale(ScheduleScale):
     """Schedules, and shares of the training data."""
 
     shares: tuple[float, ...] = setting((0.0325, 0.0625, 0.125, 0.25, 0.5, 1.0), "shares of the training queries")
 
 
+class Choice(NamedTuple):
+    """The best of some trainings on validation data."""
+
+    ranker: Ranker
+    objective: Objective
+    learning_rate: float
+
+
 @dataclass
 class _Bench:
-    """Trains on the data at a scale, and says what came out."""
+    """Trains on the data at a scale."""
 
     scale: TreeScale
     data: Splits
-    say: Say
+    run: Run
 
-    def train(
+    def training(
         self, objective: Objective, learning_rate: float, data: RankingData | None = None, **options: Any
-    ) -> LambdaMART:
-        learner = self.scale.learner(objective, learning_rate, **options)
-        learner.fit(self.data["train"] if data is None else data, valid=self.data["vali"])
-        self.say(f"{objective}, rate {learning_rate:g}: NDCG@3 {best_value(learner):.4f} on validation data")
-        return learner
+    ) -> Training:
+        train = self.data["train"] if data is None else data
+        parameters = self.scale.parameters(objective, learning_rate, **options)
+        return Training(f"{objective}, rate {learning_rate:g}", "lambdamart", parameters, train, self.data["vali"])
 
     def best(
-        self, objectives: Sequence[Objective], data: RankingData | None = None, **options: Any
-    ) -> tuple[LambdaMART, Objective, float]:
-        """The learner with the highest NDCG@3 on the validation data, of all objectives and rates."""
+        self,
+        candidates: Mapping[str, tuple[Sequence[Objective], Mapping[str, Any]]],
+        data: RankingData | None = None,
+    ) -> dict[str, Choice]:
+        """For each name the ranker with the highest NDCG@3 on the validation data, of all objectives and rates."""
         tried = [
-            (self.train(objective, learning_rate, data, **options), objective, learning_rate)
+            (name, objective, rate, self.training(objective, rate, data, **options))
+            for name, (objectives, options) in candidates.items()
             for objective in objectives
-            for learning_rate in self.scale.learning_rates
+            for rate in self.scale.learning_rates
         ]
-        return max(tried, key=lambda item: best_value(item[0]))
-
-
-def best_value(learner: LambdaMART) -> float:
-    """NDCG@3 on the validation data at the chosen number of trees."""
-    return float(learner.record_.curves["valid"]["NDCG@3"][learner.record_.best - 1])
+        rankers = trained([training for *_, training in tried], self.run)
+        found: dict[str, Choice] = {}
+        for (name, objective, rate, _), ranker in zip(tried, rankers, strict=True):
+            if name not in found or chosen_value(ranker) > chosen_value(found[name].ranker):
+                found[name] = Choice(ranker, objective, rate)
+        return found
 
 
 # ---------------------------------------------------------------------- the objectives
@@ -155,103 +194,122 @@ def _grid(scale: ScheduleScale, kind: Literal["linear", "exponential"], cutoff: 
 def table_1(scale: SweepScale, data: Splits, run: Run) -> Outcome:
     """Graded NDCG + CNDCG against NDCG alone, @1 … @10, with Newton steps.
 
-    The weight is chosen on validation data: NDCG@3 not significantly below that of weight 0, then the best CNDCG@3.
-    The rate is the one with which weight 0 has the best NDCG@3.
+    The weight is the one with the best CNDCG@3 on validation data among those whose NDCG@3 is not significantly below
+    that of weight 0. The rate is the one with which weight 0 has the best NDCG@3.
     """
-    bench = _Bench(scale, data, run.say)
-    _, _, learning_rate = bench.best([graded(0.0)])
-    learner = scale.learner(graded(0.2), learning_rate)
-
-    def fit(name: str, member: Any, train: RankingData, valid: RankingData) -> None:
-        member.fit(train, valid=valid)
-        bench.say(f"{name}: NDCG@3 {best_value(member):.4f} on validation data")
-
-    found = sweep(
-        learner, data["train"], data["vali"], scale.weights, measures=[NDCG(3), CNDCG(3)], level=_LEVEL,
-        test_data=data["test"], fit=fit,
-    )  # fmt: skip
-    systems = {"λ(L)": found.rankers[found.choice.baseline], "λ(L) + λ(C)": found.ranker}
-    same = found.choice.system == found.choice.baseline
+    bench = _Bench(scale, data, run)
+    learning_rate = bench.best({"": ([graded(0.0)], {})})[""].learning_rate
+    weights = (0.0, *(weight for weight in scale.weights if weight != 0.0))
+    rankers = dict(zip(weights, trained([bench.training(graded(w), learning_rate) for w in weights], run), strict=True))
+    swept = evaluate(data["vali"], {f"{w:g}": ranker for w, ranker in rankers.items()}, [NDCG(3), CNDCG(3)])
+    tests = _differences(swept, "0")
+    unharmed = [
+        w for w in weights[1:]
+        if not (tests[f"{w:g}", NDCG(3)].test.difference < 0 and tests[f"{w:g}", NDCG(3)].test.p < _LEVEL)
+    ]  # fmt: skip
+    chosen = max(unharmed or weights[1:], key=lambda w: swept.summary(f"{w:g}", CNDCG(3)).mean)
+    systems = {"λ(L)": rankers[0.0], "λ(L) + λ(C)": rankers[chosen]}
     measures = [kind(cutoff) for kind in (NDCG, CNDCG) for cutoff in _CUTOFFS]
     evaluation = evaluate(data["test"], systems, measures)
     rows = _differences(evaluation)
-    notes = [f"Chosen on validation data: {found.choice.sentence()}."]
-    if same:
-        notes.append("No weight left NDCG@3 unharmed: there is no graded model to compare.")
-    else:
-        ndcg, cndcg = rows["λ(L) + λ(C)", NDCG(3)], rows["λ(L) + λ(C)", CNDCG(3)]
-        raised = cndcg.test.difference > 0 and cndcg.test.p < _LEVEL
-        harmed = ndcg.test.difference < 0 and ndcg.test.p < _LEVEL
-        notes.append(
-            f"On test data CNDCG@3 {_change(cndcg)}, NDCG@3 {_change(ndcg)}: "
-            f"CNDCG@3 {'is raised significantly' if raised else 'is not raised significantly'}, "
-            f"NDCG@3 is {'significantly lower' if harmed else 'not significantly lower'}."
-        )
-    tables = (_by_cutoff(evaluation, rows, (NDCG, CNDCG), "Test data"), found.table("valid"), found.table("test"))
-    return Outcome(tables, tuple(notes))
+    notes = [f"Chosen on validation data: weight {chosen:g}, rate {learning_rate:g}."]
+    if not unharmed:
+        notes.append("No weight left NDCG@3 on validation data unharmed.")
+    values = evaluation.values
+    both, alone = values["λ(L) + λ(C)"], values["λ(L)"]
+    claims = (
+        higher("CNDCG@3", "λ(L) + λ(C)", "λ(L)", both[CNDCG(3)], alone[CNDCG(3)]),
+        not_lower("NDCG@3", "λ(L) + λ(C)", "λ(L)", both[NDCG(3)], alone[NDCG(3)], margin=0.005),
+    )
+    tables = (
+        _by_cutoff(evaluation, rows, (NDCG, CNDCG), "Test data"),
+        _by_weight(swept, "Validation data, by weight of λ(C)"),
+        _by_weight(
+            evaluate(data["test"], {f"{w:g}": ranker for w, ranker in rankers.items()}, [NDCG(3), CNDCG(3)]),
+            "Test data, by weight of λ(C)",
+        ),
+    )
+    return Outcome(tables, tuple(notes), claims)
+
+
+def _by_weight(evaluation: Evaluation, title: str) -> Table:
+    table = evaluation.table()
+    return Table((Column("weight"), *table.columns[1:]), table.rows, title)
 
 
 # ---------------------------------------------------------------------- table 2
 def table_2(scale: ScheduleScale, data: Splits, run: Run) -> Outcome:
     """Newton and gradient steps on λ(L), and λ(L) + λ(S) and λ(L) + λ(S@3) with growing weight; NDCG@1 … @10."""
-    bench = _Bench(scale, data, run.say)
-    gradient = Lambda(NDCG(), normalize="deviation")
-    chosen = {
-        "λ(L), Newton": bench.best([plain()], step="newton"),
-        "λ(L), gradient": bench.best([gradient], step="gradient"),
-    }
-    for cutoff, name in ((None, "λ(S)"), (3, "λ(S@3)")):
-        for kind in ("exponential", "linear"):
-            chosen[f"λ(L) + {name}, {kind}"] = bench.best(_grid(scale, kind, cutoff), step="gradient")
+    bench = _Bench(scale, data, run)
+    newton, gradient = "λ(L), Newton", "λ(L), gradient"
+    candidates = _steps(scale)
+    for kind in ("exponential", "linear"):
+        candidates[f"λ(L) + λ(S@3), {kind}"] = (_grid(scale, kind, 3), {"step": "gradient"})
+    chosen = bench.best(candidates)
     evaluation = evaluate(
         data["test"],
-        {name: learner.ranker_ for name, (learner, _, _) in chosen.items()},
+        {name: choice.ranker for name, choice in chosen.items()},
         [NDCG(cutoff) for cutoff in _CUTOFFS],
     )
-    newton, gradient_name, *others = chosen
-    rows = {**_differences(evaluation, newton), **_differences(evaluation, gradient_name, others)}
-    base = rows[gradient_name, NDCG(3)]
-    notes = [f"NDCG@3 of the gradient step against Newton's: {_change(base)}."]
-    for name in others[:2]:
-        row = rows[name, NDCG(3)]
-        harmed = row.test.difference < 0 and row.test.p < _LEVEL
-        gained = row.test.difference > 0 and row.test.p < _LEVEL
-        verdict = (
-            "significantly worse" if harmed else "significantly better" if gained else "not significantly different"
-        )
-        notes.append(f"NDCG@3 of {name} against the gradient step: {_change(row)}, {verdict}.")
+    _, _, *others = chosen
+    rows = {**_differences(evaluation, newton), **_differences(evaluation, gradient, others)}
+    values = {name: evaluation.values[name][NDCG(3)] for name in chosen}
+    best, best_cut = (
+        max((name for name in others if mark in name), key=lambda name: chosen_value(chosen[name].ranker))
+        for mark in ("λ(S),", "λ(S@3),")
+    )
+    claims = (
+        higher("NDCG@3", gradient, newton, values[gradient], values[newton]),
+        higher("NDCG@3", "λ(L) + λ(S)", gradient, values[best], values[gradient]),
+        higher("NDCG@3", "λ(L) + λ(S)", "λ(L) + λ(S@3)", values[best], values[best_cut]),
+    )
     picked = Table(
         (Column("method"), Column("objective"), Column("rate", "number"), Column("trees", "count"),
          Column("NDCG@3, validation", "number")),
-        tuple((name, str(objective), learning_rate, learner.record_.best, best_value(learner))
-              for name, (learner, objective, learning_rate) in chosen.items()),
+        tuple((name, str(objective), learning_rate, ranker.training["best"], chosen_value(ranker))
+              for name, (ranker, objective, learning_rate) in chosen.items()),
         "Chosen on validation data",
     )  # fmt: skip
-    title = f"Test data; {gradient_name} is tested against {newton}, the others against {gradient_name}"
-    tables = (_by_cutoff(evaluation, rows, (NDCG,), title), picked)
-    return Outcome(tables, tuple(notes))
+    title = f"Test data; {gradient} is tested against {newton}, the others against {gradient}"
+    return Outcome((_by_cutoff(evaluation, rows, (NDCG,), title), picked), (), claims)
+
+
+def _steps(scale: ScheduleScale) -> dict[str, tuple[Sequence[Objective], Mapping[str, Any]]]:
+    """What table 2 and figure 7 compare."""
+    gradient = {"step": "gradient"}
+    return {
+        "λ(L), Newton": ([plain()], {"step": "newton"}),
+        "λ(L), gradient": ([Lambda(NDCG(), normalize="deviation")], gradient),
+        "λ(L) + λ(S), exponential": (_grid(scale, "exponential"), gradient),
+        "λ(L) + λ(S), linear": (_grid(scale, "linear"), gradient),
+    }
 
 
 # ---------------------------------------------------------------------- figures 2, 3, 4
 def figure_2(scale: TreeScale, data: Splits, run: Run) -> Outcome:
     """Agreement of λ(L) and λ(C) while λ(L) alone is learned: all click pairs, or only those of equal grades."""
-    bench = _Bench(scale, data, run.say)
-    found = _diagnosed(bench, graded(0.0))
+    found = _diagnosed(_Bench(scale, data, run), graded(0.0))
     curves = found["agreement"]["Lambda(CNDCG)"]
     columns = {f"{kind}, {what}": curves[kind][what] for kind in curves for what in curves[kind]}
     late = {kind: float(np.mean(curves[kind]["agree"][1:])) for kind in curves}
+    claims = (
+        number("λ(C) of all pairs agrees with λ(L) on most documents", "agreement", late["all pairs"], above=0.5),
+        number(
+            "λ(C) of pairs of equal grades without zero clicks agrees at least 10 points more", "gain of agreement",
+            late["tied pairs"] - late["all pairs"], above=0.1,
+        ),
+    )  # fmt: skip
     note = (
         f"Mean agreement after the first step: {late['all pairs']:.1%} over all pairs, {late['tied pairs']:.1%} over "
         "pairs of equal grades without zero clicks (the paper: about 70 % and 85 %)."
     )
     table = _curve_table(found["steps"], columns, "Share of the training documents")
-    return Outcome((table,), (note,))
+    return Outcome((table,), (note,), claims)
 
 
 def figure_3(scale: TreeScale, data: Splits, run: Run) -> Outcome:
     """From which labels the gradients of highly relevant documents come, and which labels are in the top 3."""
-    bench = _Bench(scale, data, run.say)
-    found = _diagnosed(bench, plain())
+    found = _diagnosed(_Bench(scale, data, run), plain())
     shares = found["gradient_shares"][str(plain())]
     low = [name for name in shares if name in ("0", "1")]
     part = float(np.mean(np.sum([shares[name] for name in low], axis=0)))
@@ -260,15 +318,22 @@ def figure_3(scale: TreeScale, data: Splits, run: Run) -> Outcome:
         _curve_table(found["steps"], shares, "Shares of the gradient of highly relevant documents, by label"),
         _curve_table(found["steps"], found["top_labels"], "Shares of the top 3, by label"),
     )
-    return Outcome(tables, (note,))
+    top = found["top_labels"]
+    late = [np.mean(values[len(values) // 2 :]) for name, values in top.items() if name in low]
+    claims = (
+        number("labels 0 and 1 make more than 70 % of a highly relevant document's gradient", "share", part, above=0.7),
+        number(
+            "labels 0 and 1 make less than a quarter of the top 3 later on", "share", float(np.sum(late)), below=0.25
+        ),
+    )
+    return Outcome(tables, (note,), claims)
 
 
 def figure_4(scale: TreeScale, data: Splits, run: Run) -> Outcome:
     """Share of ranks that change in a step, in the whole list and in the top 3, beside NDCG@3."""
-    bench = _Bench(scale, data, run.say)
-    learner = _learner_with_diagnostics(bench, plain())
-    found = learner.ranker_.training["diagnostics"]
-    valid = learner.record_.curves["valid"]["NDCG@3"]
+    ranker = _with_diagnostics(_Bench(scale, data, run), plain())
+    found = ranker.training["diagnostics"]
+    valid = ranker.training["curves"]["valid"]["NDCG@3"]
     changes = found["rank_changes"]
     count = len(changes["all"])
     steps = found["steps"][:count]
@@ -278,38 +343,64 @@ def figure_4(scale: TreeScale, data: Splits, run: Run) -> Outcome:
         "NDCG@3, training sample": found["measures"]["NDCG@3"][:count],
         "NDCG@3, validation": [float("nan") if step == 0 else valid[step - 1] for step in steps],
     }
-    late = [number for number, step in enumerate(steps) if step >= 100]
-    notes = []
-    if late:
-        whole, top = (float(np.mean(np.array(changes[name])[late])) for name in ("all", "top"))
-        notes.append(
-            f"After 100 steps {whole:.1%} of all ranks and {top:.1%} of the top 3 change in a step on average "
-            "(the paper: 5 to 15 %, and below 3 %)."
-        )
+    late = [place for place, step in enumerate(steps) if step >= min(100, scale.n_estimators // 2)]
+    whole, top = (float(np.mean(np.array(changes[name])[late])) for name in ("all", "top"))
+    claims = (
+        number("after 100 steps less than 3 % of the top 3 change in a step", "share", top, below=0.03),
+        number("after 100 steps 5 to 15 % of all ranks change in a step", "share", whole, above=0.05, below=0.15),
+    )
     table = _curve_table(steps, columns, "Changes of rank")
-    return Outcome((table,), tuple(notes))
+    return Outcome((table,), (), claims)
+
+
+# ---------------------------------------------------------------------- figures 5 and 6
+def figure_5(scale: CostScale, data: Splits, run: Run) -> Outcome:
+    """Derivatives of the costs of λ(L) and λ(S) over the difference of the scores; no data is looked at."""
+    differences = np.linspace(-scale.reach, scale.reach, scale.points)
+    forces = {"λ(L), cross-entropy": Lambda(NDCG()).cost, "λ(S), sigmoid": Sigmoid()}
+    curves = {name: [cost.force(float(x)) for x in differences] for name, cost in forces.items()}
+    rows = tuple((float(x), *values) for x, *values in zip(differences, *curves.values(), strict=True))
+    table = Table((Column("score difference", "number"), *(Column(name, "number") for name in curves)), rows)
+    far = {name: abs(values[0]) / max(map(abs, values)) for name, values in curves.items()}
+    claims = (
+        number("far below its rival a document is pushed with full force by λ(L)", "share of the largest force",
+               far["λ(L), cross-entropy"], above=0.9),
+        number("far below its rival a document is hardly pushed by λ(S)", "share of the largest force",
+               far["λ(S), sigmoid"], below=0.1),
+    )  # fmt: skip
+    return Outcome((table,), (), claims)
+
+
+def figure_6(scale: WeightScale, data: Splits, run: Run) -> Outcome:
+    """Weights of the second objective from step to step; no data is looked at."""
+    steps = sorted({max(0, round(scale.n_estimators * share)) for share in np.linspace(0.0, 1.0, 21).tolist()})
+    made = {
+        **{f"linear, η = {eta:g}": scheduled("linear", scale.start, eta) for eta in scale.linear},
+        **{f"exponential, η = {eta:g}": scheduled("exponential", scale.start, eta) for eta in scale.exponential},
+    }
+    curves = {name: [objective.weight(step) for step in steps] for name, objective in made.items()}
+    table = _curve_table(steps, curves, "Weight of λ(S)")
+    falls = max(float(-np.diff(values).min(initial=0.0)) for values in curves.values())
+    claim = number("the weight of the second objective never falls", "largest fall", falls, below=1e-12)
+    return Outcome((table,), (), (claim,))
 
 
 # ---------------------------------------------------------------------- figure 7
 def figure_7(scale: ShareScale, data: Splits, run: Run) -> Outcome:
     """NDCG@1, @3 and @10 on the test data when a part of the training queries is used."""
-    bench = _Bench(scale, data, run.say)
+    bench = _Bench(scale, data, run)
     train = data["train"]
     drawn = np.random.default_rng(scale.random_state).permutation(train.n_queries)
     measures = [NDCG(1), NDCG(3), NDCG(10)]
     rows: list[tuple[Any, ...]] = []
+    claims: list[Claim] = []
     lines: dict[NDCG, list[tuple[Any, ...]]] = {measure: [] for measure in measures}
     names: tuple[str, ...] = ()
     for share in scale.shares:
         part = train.take_queries(np.sort(drawn[: max(2, round(share * train.n_queries))]))
-        systems = {
-            "λ(L), Newton": bench.best([plain()], part, step="newton"),
-            "λ(L), gradient": bench.best([Lambda(NDCG(), normalize="deviation")], part, step="gradient"),
-            "λ(L) + λ(S), exponential": bench.best(_grid(scale, "exponential"), part, step="gradient"),
-            "λ(L) + λ(S), linear": bench.best(_grid(scale, "linear"), part, step="gradient"),
-        }
+        systems = bench.best(_steps(scale), part)
         names = tuple(systems)
-        evaluation = evaluate(data["test"], {name: item[0].ranker_ for name, item in systems.items()}, measures)
+        evaluation = evaluate(data["test"], {name: choice.ranker for name, choice in systems.items()}, measures)
         against = _differences(evaluation, "λ(L), gradient")
         for name in names:
             row = against.get((name, NDCG(3)))
@@ -319,6 +410,13 @@ def figure_7(scale: ShareScale, data: Splits, run: Run) -> Outcome:
             ))  # fmt: skip
         for measure in measures:
             lines[measure].append((part.n_queries, *(evaluation.summary(name, measure).mean for name in names)))
+        mixed = max(names[2:], key=lambda name: chosen_value(systems[name].ranker))
+        values = {name: evaluation.values[name][NDCG(3)] for name in names}
+        at = f"with {share:.3g} of the queries"
+        claims.append(higher("NDCG@3", f"λ(L) + λ(S) {at}", "λ(L), gradient", values[mixed], values["λ(L), gradient"]))
+        claims.append(
+            higher("NDCG@3", f"λ(L), gradient {at}", "λ(L), Newton", values["λ(L), gradient"], values["λ(L), Newton"])
+        )
     columns = (
         Column("share"), Column("queries", "count"), Column("method"), *(Column(str(m), "number") for m in measures),
         Column("Δ NDCG@3", "signed"), Column("p", "p"),
@@ -326,18 +424,19 @@ def figure_7(scale: ShareScale, data: Splits, run: Run) -> Outcome:
     table = Table(columns, tuple(rows), "Test data; Δ and p against λ(L), gradient")
     heads = (Column("queries", "count"), *(Column(name, "number") for name in names))
     panels = [Table(heads, tuple(points), f"{measure} on test data") for measure, points in lines.items()]
-    return Outcome((table, *panels))
+    return Outcome((table, *panels), (), tuple(claims))
 
 
 # ---------------------------------------------------------------------- parts
 def _diagnosed(bench: _Bench, objective: Objective) -> dict[str, Any]:
-    found: dict[str, Any] = _learner_with_diagnostics(bench, objective).ranker_.training["diagnostics"]
+    found: dict[str, Any] = _with_diagnostics(bench, objective).training["diagnostics"]
     return found
 
 
-def _learner_with_diagnostics(bench: _Bench, objective: Objective) -> LambdaMART:
+def _with_diagnostics(bench: _Bench, objective: Objective) -> Ranker:
     every = max(1, bench.scale.n_estimators // 20)
-    return bench.train(objective, bench.scale.learning_rates[0], diagnostics=every)
+    (ranker,) = trained([bench.training(objective, bench.scale.learning_rates[0], diagnostics=every)], bench.run)
+    return ranker
 
 
 def _curve_table(steps: Sequence[int], curves: Mapping[str, Sequence[float]], title: str) -> Table:
@@ -352,12 +451,6 @@ def _differences(
     """Every system's rows against the baseline, by the paper's uncorrected paired t-test."""
     rows = compare(evaluation, baseline=baseline, level=_LEVEL, correction=None).rows
     return {(row.system, row.measure): row for row in rows if systems is None or row.system in systems}
-
-
-def _change(row: ComparisonRow) -> str:
-    return (
-        f"{row.baseline_mean:.4f} → {row.mean:.4f} ({row.test.difference:+.4f}, p {Column('', 'p').show(row.test.p)})"
-    )
 
 
 def _by_cutoff(
@@ -412,6 +505,7 @@ TABLE_1 = Recipe(
     small=SweepScale(),
     tiny=SweepScale(**_TINY, weights=(0.5,)),
     full=SweepScale(**_PAPER),
+    side_by_side=True,
 )
 TABLE_2 = Recipe(
     table_2,
@@ -422,6 +516,7 @@ TABLE_2 = Recipe(
     small=ScheduleScale(),
     tiny=ScheduleScale(**_TINY_SCHEDULE),
     full=ScheduleScale(**_PAPER_SCHEDULE),
+    side_by_side=True,
 )
 FIGURE_2 = Recipe(
     figure_2,
@@ -432,6 +527,7 @@ FIGURE_2 = Recipe(
     small=TreeScale(),
     tiny=TreeScale(**_TINY),
     full=TreeScale(**_PAPER),
+    side_by_side=True,
 )
 FIGURE_3 = Recipe(
     figure_3,
@@ -442,6 +538,7 @@ FIGURE_3 = Recipe(
     small=TreeScale(),
     tiny=TreeScale(**_TINY),
     full=TreeScale(**_PAPER),
+    side_by_side=True,
 )
 FIGURE_4 = Recipe(
     figure_4,
@@ -452,6 +549,27 @@ FIGURE_4 = Recipe(
     small=TreeScale(),
     tiny=TreeScale(**_TINY),
     full=TreeScale(**_PAPER),
+    side_by_side=True,
+)
+FIGURE_5 = Recipe(
+    figure_5,
+    PAPER,
+    "figure 5",
+    "forces of the two pair costs",
+    "The force of the cross-entropy stays large for pairs that are far apart, that of the sigmoid vanishes.",
+    small=CostScale(),
+    tiny=CostScale(points=5),
+    full=CostScale(),
+)
+FIGURE_6 = Recipe(
+    figure_6,
+    PAPER,
+    "figure 6",
+    "weights of the second objective",
+    "Linear and exponential schedules raise the weight of the second objective from step to step.",
+    small=WeightScale(),
+    tiny=WeightScale(n_estimators=20),
+    full=WeightScale(),
 )
 FIGURE_7 = Recipe(
     figure_7,
@@ -462,4 +580,5 @@ FIGURE_7 = Recipe(
     small=ShareScale(learning_rates=(0.5,), linear=(0.001,), exponential=(500.0,)),
     tiny=ShareScale(**_TINY_SCHEDULE, shares=(0.25, 1.0)),
     full=ShareScale(**_PAPER_SCHEDULE),
+    side_by_side=True,
 )

@@ -126,25 +126,36 @@ def study_measures(
     """
     wanted = dict(objectives or PAPER_OBJECTIVES)
     parsed = {name: parse_objective(item) if isinstance(item, str) else item for name, item in wanted.items()}
-    measures = {name: single_measure(name) for name in wanted}
     learners = {
-        name: learner_for(algorithm, parsed[name], measures[name], parameters or {}, random_state, n_jobs)
+        name: learner_for(algorithm, parsed[name], single_measure(name), parameters or {}, random_state, n_jobs)
         for name in wanted
     }
     scores, interrupted = train_all(learners, train, valid, {"train": train, "test": test}, None, said)
-    kept = [measures[name] for name in scores]
-    evaluation = evaluate(test, {name: found["test"] for name, found in scores.items()}, kept, n_jobs=n_jobs)
+    return with_tests(algorithm, parsed, scores, train, test, random_state, n_jobs, interrupted)
+
+
+def with_tests(
+    algorithm: str,
+    objectives: Mapping[str, Objective],
+    scores: Mapping[str, Mapping[str, Any]],
+    train: RankingData,
+    test: RankingData,
+    random_state: int,
+    n_jobs: int | None,
+    interrupted: bool = False,
+) -> MeasureStudy:
+    """The study of models whose scores on training (``train``) and test data (``test``) are there."""
+    measures = {name: single_measure(name) for name in scores}
+    systems = {name: found["test"] for name, found in scores.items()}
+    evaluation = evaluate(test, systems, list(measures.values()), n_jobs=n_jobs)
     comparisons = {}
     for name in scores if len(scores) > 1 else ():
-        alone = evaluate(test, {key: found["test"] for key, found in scores.items()}, [measures[name]], n_jobs=n_jobs)
+        alone = evaluate(test, systems, [measures[name]], n_jobs=n_jobs)
         comparisons[measures[name]] = compare(alone, baseline=name, correction=None)
-    pairs = {
-        name: parsed[name]
-        .bind(train, random_state=random_state, n_jobs=n_jobs)
-        .gradients(found["train"], count_pairs=True)
-        for name, found in scores.items()
-    }
-    counts = {name: gradients.effective_pairs for name, gradients in pairs.items()}
+    counts = {}
+    for name, found in scores.items():
+        bound = objectives[name].bind(train, random_state=random_state, n_jobs=n_jobs)
+        counts[name] = bound.gradients(found["train"], count_pairs=True).effective_pairs
     return MeasureStudy(algorithm, evaluation, comparisons, counts, train.n_queries, interrupted)
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
+from gradrank.experiments.recipe import Run
+from gradrank.experiments.trainings import Training, chosen_value, trained
 from gradrank.learners.algorithms import algorithm as learner_named
 from gradrank.learners.algorithms import parameters_of
 from gradrank.learners.base.estimator import RankingEstimator
 from gradrank.measures import Measure, as_measure
+from gradrank.models.ranker import Ranker
 from gradrank.objectives import Objective
 
 Said = Callable[[str, float], None]
@@ -85,3 +88,20 @@ def train_all(
             measure = decider or single_measure(name)
             said(name, measure.mean(ranker.predict(valid), valid))
     return scores, False
+
+
+def best_of(
+    candidates: Mapping[str, Sequence[RankingEstimator]],
+    algorithm: str,
+    train: RankingData,
+    valid: RankingData,
+    run: Run,
+) -> dict[str, Ranker]:
+    """For each name the ranker of the learner that is best on the validation data; trainings are kept."""
+    trainings = [
+        Training(f"{name}, {number} of {len(learners)}", algorithm, learner.get_params(deep=False), train, valid)
+        for name, learners in candidates.items()
+        for number, learner in enumerate(learners, 1)
+    ]
+    rankers = iter(trained(trainings, run))
+    return {name: max((next(rankers) for _ in learners), key=chosen_value) for name, learners in candidates.items()}

@@ -20,7 +20,7 @@ def test_names() -> None:
     assert run("DONMEZ-fig6", scale="tiny").name == "donmez-fig6"
     with pytest.raises(DataError, match="there is no experiment 'svore-9'; there are donmez-1, donmez-2"):
         run("svore-9")
-    assert len(RECIPES) == 23
+    assert len(RECIPES) == 32
 
 
 def test_scales() -> None:
@@ -79,7 +79,10 @@ def test_several_seeds_give_means_and_deviations(tmp_path: Path) -> None:
     assert [column.kind for column in whole.tables[1].columns] == ["number"] * 7
     assert whole.tables[1].rows[0][1] == pytest.approx(np.mean([each.tables[1].rows[0][1] for each in single]))
     written = json.loads((tmp_path / "donmez-fig6.json").read_text())
-    assert len(written["runs"]) == 3
+    assert "runs" not in written
+    assert written["command"] == "gradrank experiment run donmez-fig6 --scale tiny --seeds 3"
+    assert [claim["samples"][0][0] for claim in written["claims"]] == [whole.claims[0].samples[0].mean]
+    assert [len(claim.samples) for claim in whole.claims] == [3]
     assert (tmp_path / "donmez-fig6.md").read_text() == whole.to_markdown()
 
 

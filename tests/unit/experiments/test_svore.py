@@ -17,7 +17,7 @@ def test_table_1_is_what_training_and_testing_give() -> None:
     result = run("svore-1", scale="tiny")
     data = recipe("svore-1").tiny.artificial_data()
     shown = {(row[0], row[1]): row[2:-1] for row in result.tables[0].rows}
-    weight = next(float(row[0]) for row in result.tables[1].rows if row[-1] == "chosen")
+    (weight,) = recipe("svore-1").tiny.weights
     for name, share in (("λ(L)", 0.0), ("λ(L) + λ(C)", weight)):
         learner = LambdaMART(
             graded(share), measure="NDCG@3", n_estimators=6, num_leaves=5, min_child_samples=5, learning_rate=0.2,
@@ -28,7 +28,11 @@ def test_table_1_is_what_training_and_testing_give() -> None:
             for place, cutoff in enumerate(range(1, 11)):
                 value = np.nanmean(kind(cutoff).values(scores, data["test"]))
                 assert shown[name, kind.name][place] == pytest.approx(value)
-    assert result.notes[0].startswith("Chosen on validation data: w=")
+    assert result.notes[0] == "Chosen on validation data: weight 0.5, rate 0.2."
+    clicks, grades = result.claims
+    for claim, kind in ((clicks, "CNDCG"), (grades, "NDCG")):
+        difference = shown["λ(L) + λ(C)", kind][2] - shown["λ(L)", kind][2]
+        assert claim.estimate().mean == pytest.approx(difference)
 
 
 def test_table_2_has_the_papers_methods() -> None:
@@ -38,7 +42,7 @@ def test_table_2_has_the_papers_methods() -> None:
         "λ(L), Newton", "λ(L), gradient", "λ(L) + λ(S), exponential", "λ(L) + λ(S), linear",
         "λ(L) + λ(S@3), exponential", "λ(L) + λ(S@3), linear",
     ]  # fmt: skip
-    assert len(result.notes) == 3
+    assert [claim.says.split(" has")[0] for claim in result.claims] == ["λ(L), gradient", "λ(L) + λ(S)", "λ(L) + λ(S)"]
     objectives = {row[0]: row[1] for row in result.tables[1].rows}
     assert objectives["λ(L) + λ(S@3), linear"] == str(scheduled("linear", 0.1, 0.1, 3))
 

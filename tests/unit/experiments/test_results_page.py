@@ -1,0 +1,32 @@
+"""The page of results says what the kept results say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gradrank.errors import DataError
+from gradrank.experiments import run
+from gradrank.experiments.results_page import kept_results, results_page
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def test_the_page_is_made_from_the_kept_results() -> None:
+    assert (DOCS / "results.md").read_text(encoding="utf-8") == results_page(kept_results(DOCS / "results"))
+
+
+def test_shows_verdict_numbers_and_the_command(tmp_path: Path) -> None:
+    result = run("svore-fig5", scale="tiny", out=tmp_path)
+    page = results_page(kept_results(tmp_path))
+    assert "Of 1 that were run: 1 holds, 0 undecided, 0 does not hold." in page
+    assert "`gradrank experiment run svore-fig5 --scale tiny`" in page
+    for claim in result.claims:
+        assert claim.says in page
+
+
+def test_a_file_that_is_no_result_is_named(tmp_path: Path) -> None:
+    (tmp_path / "wu-1.json").write_text("{")
+    with pytest.raises(DataError, match=r"wu-1\.json: is no JSON"):
+        kept_results(tmp_path)
