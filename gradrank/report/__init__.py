@@ -2,5 +2,6 @@
 
 from gradrank.report.headline import Headline, headline
 from gradrank.report.page import render_report, write_report
+from gradrank.report.several import write_report_comparison
 
-__all__ = ["Headline", "headline", "render_report", "write_report"]
+__all__ = ["Headline", "headline", "render_report", "write_report", "write_report_comparison"]

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import platform
-from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradrank import __version__
-from gradrank.errors import DataError, MissingExtraError
-from gradrank.evaluation import Column, Comparison, Evaluation, compare, evaluate
+from gradrank.data.texts import Texts
+from gradrank.errors import DataError
+from gradrank.evaluation import Comparison, Evaluation, compare, evaluate
 from gradrank.measures import DEFAULT_MEASURES, AnyMeasure
 from gradrank.models.systems import Data, Documents, System, as_ranker, is_path, is_ranker, named_systems
+from gradrank.report.effects import Effects, all_effects
 from gradrank.report.headline import headline, name_of_test
 from gradrank.report.models import model_views
-from gradrank.report.results import MARKS, changed_queries, forests, mean_rows, pair_table, query_counts
+from gradrank.report.rendering import rendered
+from gradrank.report.results import (
+    MARKS,
+    changed_queries,
+    forests,
+    mean_rows,
+    pair_table,
+    query_counts,
+    segment_forests,
+)
 from gradrank.report.sets import data_sets
+from gradrank.report.side_by_side import SHOWN_RANKS, Rankings, side_by_side
+from gradrank.report.summary import embedded
 from gradrank.runtime.files import replacing
 
 if TYPE_CHECKING:
@@ -29,8 +38,11 @@ if TYPE_CHECKING:
 
 _PACKAGES = ("numpy", "numba", "scipy", "lightgbm")
 _LEVEL = 0.05
-# Characters that HTML does not allow as text; names from files may hold them.
-_CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160)), "�")
+SIDE_BY_SIDE = 5
+"""Of so many queries that gain most, and that lose most, the rankings are shown."""
+_EFFECTS = 6
+_LENGTH = "query length"
+_MOST_WORDS = 5
 
 
 def write_report(
@@ -48,6 +60,10 @@ def write_report(
     notes: Sequence[str] = (),
     facts: Mapping[str, object] | None = None,
     serving: ServingView | None = None,
+    texts: Texts | None = None,
+    segments: Mapping[str, Mapping[str, Any] | Sequence[Any]] | None = None,
+    scores: Mapping[str, System] | None = None,
+    effects: int | None = None,
     date: datetime | None = None,
     n_jobs: int | None = None,
 ) -> None:
@@ -83,6 +99,17 @@ def write_report(
         Further names and values to list.
     serving
         Quality against cost of rankers that could be served, as ``gradrank auto --serve-budget`` finds them.
+    texts
+        Texts of queries and documents, shown with the queries that change most.
+    segments
+        Names, and what the queries are divided by: values by query id, or one for each query in the data's order.
+        Systems are compared within each segment; see :func:`~gradrank.compare_segments`.
+    scores
+        Beside an evaluation on one data set: what gave the systems' scores, as :func:`~gradrank.evaluate` took them, so
+        that the rankings of queries that change most are shown side by side. Of ``systems`` they are known.
+    effects
+        Of how many features of each model to show what the first measure loses without them, and how the mean score
+        follows them, on the data, if it is one set: 6 of ``systems`` unless given, none beside an evaluation.
     date
         Date of the report; now unless given.
 
@@ -108,6 +135,10 @@ def write_report(
         notes=notes,
         facts=facts,
         serving=serving,
+        texts=texts,
+        segments=segments,
+        scores=scores,
+        effects=effects,
         date=date,
         n_jobs=n_jobs,
     )
@@ -129,6 +160,10 @@ def render_report(
     notes: Sequence[str] = (),
     facts: Mapping[str, object] | None = None,
     serving: ServingView | None = None,
+    texts: Texts | None = None,
+    segments: Mapping[str, Mapping[str, Any] | Sequence[Any]] | None = None,
+    scores: Mapping[str, System] | None = None,
+    effects: int | None = None,
     date: datetime | None = None,
     n_jobs: int | None = None,
 ) -> str:
@@ -153,6 +188,9 @@ def render_report(
         comparison = compare(evaluation, baseline=baseline) if len(named) > 1 else None
         if models is None:
             models = {name: as_ranker(system, documents) for name, system in named.items() if is_ranker(system)}
+        if comparison is not None:
+            scores = named
+        effects = _EFFECTS if effects is None else effects
     if evaluation is None and comparison is not None:
         evaluation = comparison.evaluation
     if evaluation is None:
@@ -162,13 +200,25 @@ def render_report(
     if comparison is not None:
         _check_fit(evaluation, comparison)
     top = headline(evaluation, comparison)
-    changed = None
+    only = Documents.of(next(iter(sets.values()))) if len(sets) == 1 else None
+    changed, views = None, []
     if comparison is not None and top.system is not None:
         changed = (top.system, *changed_queries(evaluation, comparison, top.system))
+        if scores is not None:
+            # The two that are shown, and no others: each is scored once more.
+            two = {name: scores[name] for name in (comparison.baseline, top.system) if name in scores}
+            rankings = Rankings.of(only, two, texts)
+            shown = [query for queries in changed[1:] for query in queries[:SIDE_BY_SIDE]]
+            views = side_by_side(rankings, shown, comparison.baseline, top.system)
+    found_effects: dict[str, Effects] = {}
+    effect_notes: list[str] = []
+    if effects and only is not None:
+        found_effects, effect_notes = all_effects(rankers, only, evaluation.measures[0], effects, n_jobs)
     trained = [str(m.training["command"]) for m in rankers.values() if isinstance(m.training.get("command"), str)]
+    date = (date or datetime.now(UTC)).replace(microsecond=0)
     context: dict[str, Any] = {
         "title": title,
-        "date": (date or datetime.now(UTC)).replace(microsecond=0),
+        "date": date,
         "headline": top,
         "evaluation": evaluation,
         "measures": evaluation.measures,
@@ -180,23 +230,47 @@ def render_report(
         "forests": [] if comparison is None else forests(comparison),
         "queries": [] if comparison is None else query_counts(evaluation, comparison),
         "changed": changed,
+        "views": views,
+        "ranks": SHOWN_RANKS,
+        "segments": [] if comparison is None else segment_forests(comparison, _divided(evaluation, segments, texts)),
         "pairs": None if comparison is None else pair_table(evaluation, level),
         "models": model_views(rankers),
+        "effects": found_effects,
         "data_sets": data_sets({name: Documents.of(held).shown() for name, held in sets.items()}),
         "notes": list(
-            dict.fromkeys((*notes, *evaluation.notes(), *(() if comparison is None else comparison.notes())))
+            dict.fromkeys(
+                (*notes, *evaluation.notes(), *(() if comparison is None else comparison.notes()), *effect_notes)
+            )
         ),
         "commands": list(dict.fromkeys((*trained, *commands))),
         "facts": dict(facts or {}),
         "serving": serving,
         "versions": _versions(),
+        "summary": embedded(title, date, top.sentence, evaluation, comparison, list(sets)),
         "marks": list(MARKS.values()),
     }
-    return _rendered(context)
+    return rendered("report.html", context)
 
 
 def _name_of(data: Data) -> str:
     return Path(data).name if is_path(data) else "data"
+
+
+def _divided(
+    evaluation: Evaluation, segments: Mapping[str, Mapping[str, Any] | Sequence[Any]] | None, texts: Texts | None
+) -> dict[str, Mapping[str, Any] | Sequence[Any]]:
+    """What the queries are divided by: what was given, and their length where their texts are known."""
+    divided = dict(segments or {})
+    if texts is not None and texts.queries and _LENGTH not in divided:
+        lengths = {qid: _words(text) for qid in evaluation.qids if (text := texts.query(qid)) is not None}
+        if len(set(lengths.values())) > 1:
+            divided[_LENGTH] = lengths
+    return divided
+
+
+def _words(text: str) -> str:
+    count = len(text.split())
+    return f"{_MOST_WORDS} words or more" if count >= _MOST_WORDS else f"{count} word{'s' * (count != 1)}"
 
 
 def _check_fit(evaluation: Evaluation, comparison: Comparison) -> None:
@@ -205,35 +279,6 @@ def _check_fit(evaluation: Evaluation, comparison: Comparison) -> None:
         raise DataError(
             f"the comparison is of {', '.join(sorted(named))}, but the evaluation of {', '.join(evaluation.systems)}"
         )
-
-
-def _rendered(context: Mapping[str, Any]) -> str:
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError:
-        raise MissingExtraError("jinja2", "report") from None
-    templates = files("gradrank.report") / "templates"
-    script = (templates / "sort.js").read_text(encoding="utf-8")
-    environment = Environment(
-        loader=PackageLoader("gradrank.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    for kind in ("number", "signed", "percent", "p"):
-        environment.filters[kind] = Column("", kind).show
-    environment.filters["count_"] = "{:,}".format
-    environment.filters["share"] = lambda value: "–" if isnan(value) else f"{value:.1%}"
-    page = environment.get_template("report.html").render(
-        context,
-        style=(templates / "style.css").read_text(encoding="utf-8"),
-        script=script,
-        # The browser runs the one script whose hash this is, and nothing else whatever names contain.
-        script_hash=b64encode(sha256(script.encode("utf-8")).digest()).decode("ascii"),
-    )
-    # File names may hold bytes that are not UTF-8, which Python keeps as lone surrogates.
-    return page.translate(_CONTROL).encode("utf-8", "replace").decode("utf-8")
 
 
 def _versions() -> dict[str, str]:

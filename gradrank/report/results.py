@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import isnan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.evaluation import Comparison, ComparisonRow, Evaluation, PairedTest, Summary, holm, t_test
 from gradrank.evaluation.compare import SIGNS
+from gradrank.evaluation.segments import compare_segments
 from gradrank.evaluation.significance import differences
 from gradrank.measures import Measure
 from gradrank.models.display.axis import Axis
@@ -99,6 +102,7 @@ class Interval:
 class Difference:
     """One line of a forest plot."""
 
+    name: str
     row: ComparisonRow
     mark: Mark
     place: Interval | None
@@ -107,9 +111,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Forest:
-    """Differences of all systems from the baseline by one measure, on one axis."""
+    """Differences from the baseline by one measure, on one axis: of all systems, or of one within segments."""
 
-    measure: Measure
+    heading: str
+    of: str
+    """What the lines are of: systems, or what queries are divided by."""
     zero: float
     ticks: list[tuple[float, str]]
     lines: tuple[Difference, ...]
@@ -122,9 +128,30 @@ def forests(comparison: Comparison) -> list[Forest]:
         rows = [row for row in comparison.rows if row.measure == measure]
         ends = (end for row in rows for end in (row.test.low, row.test.high, row.test.difference))
         axis = Axis.around(ends, zero=True)
-        lines = tuple(Difference(row, MARKS[row.verdict], _place(axis, row.test)) for row in rows)
-        plots.append(Forest(measure, axis.at(0.0), axis.labels(_TICKS), lines))
+        lines = tuple(Difference(row.system, row, MARKS[row.verdict], _place(axis, row.test)) for row in rows)
+        plots.append(Forest(str(measure), "System", axis.at(0.0), axis.labels(_TICKS), lines))
     return plots
+
+
+def segment_forests(
+    comparison: Comparison, segments: Mapping[str, Mapping[str, Any] | Sequence[Any]]
+) -> list[tuple[str, list[Forest]]]:
+    """For each way to divide the queries one forest plot per system, all on one axis."""
+    found = []
+    for name, values in segments.items():
+        parts = compare_segments(comparison, values, name=name)
+        ends = (end for _, _, row in parts.rows for end in (row.test.low, row.test.high, row.test.difference))
+        axis = Axis.around(ends, zero=True)
+        plots = []
+        for system in dict.fromkeys(row.system for _, _, row in parts.rows):
+            lines = tuple(
+                Difference(f"{segment} ({queries:,})", row, MARKS[row.verdict], _place(axis, row.test))
+                for segment, queries, row in parts.rows
+                if row.system == system
+            )
+            plots.append(Forest(system, f"{name} (queries)", axis.at(0.0), axis.labels(_TICKS), lines))
+        found.append((name, plots))
+    return found
 
 
 def _place(axis: Axis, test: PairedTest) -> Interval | None:
@@ -231,10 +258,10 @@ class PairCell:
     mark: Mark
 
 
-def pair_table(evaluation: Evaluation, level: float) -> dict[tuple[str, str], PairCell] | None:
+def pair_table(evaluation: Evaluation, level: float, least: int = 3) -> dict[tuple[str, str], PairCell] | None:
     """Every system against every other by the first measure; None if there are too few or too many."""
     systems, measure = evaluation.systems, evaluation.measures[0]
-    if not 3 <= len(systems) <= MOST_PAIRS_SYSTEMS:
+    if not least <= len(systems) <= MOST_PAIRS_SYSTEMS:
         return None
     pairs = list(combinations(systems, 2))
     tests = [

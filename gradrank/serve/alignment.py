@@ -144,16 +144,16 @@ def _refuse_odd_value(rows: Sequence[Sequence[Any]], model: ServedModel) -> None
 
 
 def _columns(matrix: NDArray[Any], names: Sequence[str], model: ServedModel, odd: Oddities) -> NDArray[Any]:
-    place = {name: column for column, name in enumerate(names)}
     wanted = model.ranker.feature_names
     if tuple(names) == wanted:
         return matrix
+    place = {name: column for column, name in enumerate(names)}
     odd.missing.update({name: len(matrix) for name in wanted if name not in place})
     odd.unknown.update({name: len(matrix) for name in names if name not in model.place})
-    found = np.full((len(matrix), len(wanted)), np.nan, dtype=matrix.dtype)
-    for column, name in enumerate(wanted):
-        if name in place:
-            found[:, column] = matrix[:, place[name]]
+    # What was not sent is taken from the first column, and then missing.
+    found = matrix[:, [place.get(name, 0) for name in wanted]]
+    if odd.missing:
+        found[:, [name not in place for name in wanted]] = np.nan
     return found
 
 

@@ -20,6 +20,10 @@ from gradrank.serve.requests import parse_click_request, parser_of
 from gradrank.serve.service import Service
 
 try:
+    import orjson
+except ImportError:
+    raise MissingExtraError("orjson", "serve") from None
+try:
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect, Request
@@ -280,7 +284,12 @@ def _key_of(scope: Scope) -> str:
 
 
 def _json(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
+    try:
+        # Ten times as fast as Python's own where there are many numbers; scores are finite here.
+        content: bytes = orjson.dumps(value)
+    except TypeError:  # half a character, in the name of a feature
+        content = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+    return content
 
 
 def _answer(value: Any, status: int = 200) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -174,7 +175,7 @@ def _ids(value: Any, count: int) -> tuple[str, ...]:
         raise RequestError(f"'ids' is {found}, expected a list of one id for each of the {count:,} documents")
     ids = tuple([_identifier(item, "ids") for item in value])
     if len(set(ids)) < count:
-        twice = next(item for place, item in enumerate(ids) if item in ids[:place])
+        twice = Counter(ids).most_common(1)[0][0]
         raise RequestError(f"'ids' names {shown(twice)} twice")
     return ids
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradrank.errors import GradrankError, ModelError
+from gradrank.errors import GradrankError, ModelError, ScoreError
 from gradrank.models.ranker import Ranker
 from gradrank.models.registry import load_ranker
 from gradrank.serve.request_error import RequestError, shown
@@ -71,9 +71,10 @@ def load_served(source: ModelSource) -> ServedModel:
         raise ModelError("has no features", path=source.path)
     model = ServedModel(source, ranker, digest, stamp)
     for count in _WARM_UP:
-        scores = ranker.predict(np.zeros((count, ranker.n_features), dtype=model.dtype), n_jobs=1)
-        if not np.isfinite(scores).all():
-            raise ModelError("gives scores that are not finite numbers to documents of zeros", path=source.path)
+        try:
+            ranker.predict(np.zeros((count, ranker.n_features), dtype=model.dtype), n_jobs=1)
+        except ScoreError as error:
+            raise ModelError(f"cannot be served: of documents of zeros {error}", path=source.path) from None
     return model
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from gradrank.errors import MissingExtraError
+from gradrank.runtime.http_heads import protocol_with_deadline
 from gradrank.runtime.listening import address_of, is_loopback, listening
 from gradrank.serve.api_keys import ApiKeys
 from gradrank.serve.app import App
@@ -65,6 +66,7 @@ def run_server(
         )
         config = uvicorn.Config(
             app,
+            http=protocol_with_deadline(service.settings.limits.seconds),
             log_level="warning",
             access_log=False,
             server_header=False,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.clicks.traffic import Impression, click_event, shown_event
-from gradrank.errors import GradrankError
+from gradrank.errors import GradrankError, ScoreError
 from gradrank.evaluation.interleaving import team_draft
 from gradrank.ranking import rank
 from gradrank.serve.alignment import MissingFeature, Oddities, aligned
@@ -101,12 +101,8 @@ class Service:
         try:
             scores = model.ranker.predict(matrix, n_jobs=1)
         except GradrankError as error:
-            raise RequestError(f"model {model.label} cannot score the documents: {error}", 422, "features") from None
-        if not np.isfinite(scores).all():
-            place = int(np.argmax(~np.isfinite(scores))) + 1
-            raise RequestError(
-                f"model {model.label} gives document {place} a score that is not a finite number", 422, "scores"
-            )
+            reason = "scores" if isinstance(error, ScoreError) else "features"
+            raise RequestError(f"model {model.label} cannot score the documents: {error}", 422, reason) from None
         order = rank(scores, np.array([0, len(scores)], dtype=np.int64), ties="average", n_jobs=1).order
         self.metrics.scoring_seconds.labels(model.label).observe(time.perf_counter() - began)
         self.metrics.documents.labels(model.label).inc(len(scores))

@@ -92,3 +92,76 @@ def test_what_is_wrong_is_said_in_one_line(files, monkeypatch, arguments, said) 
     assert said in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert not Path("out.html").exists()
+
+
+TABLE = (
+    "qid,docid,label,f1,market,size,words,title\n"
+    "a,d1,0,1,de,10,red shoes,Boots\na,d2,1,2,de,10,red shoes,<b>Red</b>\nb,d1,1,1,fr,20,blue,Boots\n"
+    "b,d3,0,2,fr,20,blue,Hat\nc,d4,1,9,de,30,green hat,Hat\nc,d5,0,3,de,30,green hat,\n"
+)
+
+
+def test_texts_and_segments_from_columns(files, monkeypatch) -> None:
+    Path("table.csv").write_text(TABLE)
+    Path("old.txt").write_text("2\n1\n2\n1\n1\n2\n")
+    LinearRanker([1.0, 0.1], feature_names=["f1", "size"]).save("two.json")
+    arguments = ("report", "table.csv", "--scores", "old.txt", "--model", "new=two.json", "-m", "MRR")
+    beside = ("--query-texts", "words", "--document-texts", "title", "--segments", "market", "--segments", "size")
+    result = run(monkeypatch, *arguments, *beside, "-o", "out.html")
+    assert result.exit_code == 0, result.output
+    text = Path("out.html").read_text(encoding="utf-8")
+    for shown in ("de (2)", "fr (1)", "10 (1)", "30 (1)", "red shoes", "&lt;b&gt;Red&lt;/b&gt;", "2 words (2)"):
+        assert shown in text, shown
+    assert "<b>Red" not in text
+
+
+def test_texts_and_segments_from_files(files, monkeypatch) -> None:
+    Path("queries.tsv").write_text("a\tred shoes\nb\tblue\n")
+    Path("markets.tsv").write_text("a\tde\nb\tfr\n")
+    arguments = ("report", "data.txt", "--scores", "bad.txt", "--scores", "good.txt", "-m", "MRR", "-o", "out.html")
+    result = run(
+        monkeypatch,
+        *(*arguments, "--query-texts", "queries.tsv", "--segments", "market=markets.tsv", "--segments", "markets.tsv"),
+    )
+    assert result.exit_code == 0, result.output
+    text = Path("out.html").read_text(encoding="utf-8")
+    for shown in ("By market<", "By markets<", "unknown (1)", "red shoes"):
+        assert shown in text, shown
+
+
+@pytest.mark.parametrize(
+    ("data", "more", "said"),
+    [
+        (
+            "table.csv",
+            ("--segments", "title", "--ignore-column", "market", "--ignore-column", "words"),
+            "table.csv: query a has 'Boots' and '<b>Red</b>' in column 'title', expected one title per query",
+        ),
+        (
+            "table.csv",
+            ("--query-texts", "nothing"),
+            "--query-texts is 'nothing': there is no such file, and no such col",
+        ),
+        ("data.txt", ("--segments", "market"), "--segments is 'market': there is no such file, and no such column"),
+        ("data.txt", ("--segments", "good.txt"), "good.txt:1: found '1', expected an id, a tab and a good"),
+        ("data.txt", ("--segments", "=x"), "expected COLUMN, FILE or NAME=FILE"),
+    ],
+)
+def test_what_stands_beside_must_be_there(files, monkeypatch, data, more, said) -> None:
+    Path("table.csv").write_text(TABLE)
+    Path("six.txt").write_text("1\n" * 6)
+    scores = "six.txt" if data == "table.csv" else "bad.txt"
+    Path("more.txt").write_text("2\n" * (6 if data == "table.csv" else 7))
+    other = ("--scores", "more.txt")
+    result = run(monkeypatch, "report", data, "--scores", scores, *other, *more, "-o", "out.html")
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not Path("out.html").exists()
+
+
+def test_reports_on_one_page(files, monkeypatch) -> None:
+    for name in ("bad", "good"):
+        assert run(monkeypatch, "report", "data.txt", "--scores", f"{name}.txt", "-o", f"{name}.html").exit_code == 0
+    result = run(monkeypatch, "compare-reports", "bad.html", "good.html", "-o", "all.html")
+    assert result.exit_code == 0, result.output
+    assert "Every pair over the same 3 queries" in Path("all.html").read_text(encoding="utf-8")

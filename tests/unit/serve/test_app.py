@@ -499,3 +499,12 @@ def test_the_access_log_has_a_line_of_json_per_request(files: Path) -> None:
     assert [line["status"] for line in lines] == [200, 400, 404]
     assert lines[0] | {"documents": 3, "models": ["m@1"], "id": "i1", "method": "POST"} == lines[0]
     assert "not JSON" in lines[1]["error"]
+
+
+def test_half_a_character_in_a_name_is_told_as_json_has_it(tmp_path: Path) -> None:
+    example_rankers()["linear"].save(tmp_path / "m.json")
+    app = make_app(f"m={tmp_path / 'm.json'}")
+    document = dict.fromkeys(NAMES, 1.0) | {"x\ud800": 2.0}
+    answer = post(app, "/v1/rank", {"documents": [document]})
+    assert answer.status == 200
+    assert answer.json["unknown_features"] == {"count": 1, "names": ["x\ud800"]}

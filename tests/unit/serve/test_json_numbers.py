@@ -123,3 +123,31 @@ def outcome(body: bytes) -> Any:
     else:
         values = documents.by_name if documents.by_name is not None else documents.rows
     return repr(values).replace(".0", "") if documents.by_name or documents.names else values, request.qid, request.k
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 8, 9, 16, 17, 40])
+def test_objects_whose_bytes_between_values_differ_somewhere(width: int) -> None:
+    name = "n" * width
+    same = {name: 1.5, "b": 2}
+    text = json.dumps({"documents": [same, same]})
+    found = plain_documents(text.encode(), 10)
+    assert found is not None
+    assert found.matrix.tolist() == [[1.5, 2.0], [1.5, 2.0]]
+    second = text.index(name, text.index("}"))
+    for place in range(second, second + width):
+        changed = text[:place] + "m" + text[place + 1 :]
+        assert plain_documents(changed.encode(), 10) is None
+        assert parse_json_request(changed.encode(), 10).documents.by_name is not None
+    # A list that breaks off anywhere is left to Python, which says so.
+    for place in range(len(text)):
+        with pytest.raises(RequestError):
+            parse_json_request(text[:place].encode(), 10)
+
+
+def test_objects_may_be_spaced_in_any_way_if_all_are_alike() -> None:
+    for one, other in (('{"a":1,"b":2}', '{"a":3,"b":4}'), ('{ "a" :1 ,\n"b": 2 }', '{ "a" :3 ,\n"b": 4 }')):
+        found = plain_documents(f'{{"documents":[{one},{other}]}}'.encode(), 10)
+        assert found is not None
+        assert found.matrix.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    mixed = b'{"documents":[{"a":1,"b":2},{"a" : 3, "b" : 4}]}'
+    assert parse_json_request(mixed, 10).documents.by_name == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
