@@ -11,12 +11,12 @@ INSTALL = $(BIN)/python $(PIP) $(addprefix -c ,$(CONSTRAINTS))
 PYTEST := pytest -n 2 --dist worksteal
 # Where kernels and scorers are tested.
 CHECKED := $(addprefix tests/unit/,combine data/formats learners measures models objectives optimality test_ranking.py) \
-  tests/contracts/test_measures.py tests/contracts/test_objectives.py tests/contracts/test_rankers.py tests/reference
+  tests/contracts/test_measures.py tests/contracts/test_objectives.py tests/contracts/test_rankers.py tests/reference tests/fuzz/test_models.py
 
 # Threads of LightGBM that wait must sleep, not spin: on cores that others use too, spinning costs many times the work.
-demo test test-oldest test-checked coverage: export OMP_WAIT_POLICY := passive
+demo test test-oldest test-checked coverage fuzz: export OMP_WAIT_POLICY := passive
 
-.PHONY: help demo test test-oldest test-checked coverage lint bench docs constraints browser java clean clean-cache
+.PHONY: help demo test test-oldest test-checked fuzz coverage lint bench docs constraints browser java clean clean-cache
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,10 @@ test-oldest: .venv-oldest/.test browser java ## all tests with the oldest depend
 # Kernels compiled with checks have a cache of their own.
 test-checked: .venv/.dev ## all tests of kernels and scorers with a check of every index, in about 20 minutes
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba-checked $(BIN)/$(PYTEST) -W ignore::RuntimeWarning $(CHECKED)
+
+MINUTES ?= 10
+fuzz: .venv/.dev ## changed inputs for MINUTES=10; those that make trouble are kept in .fuzz/
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --processes 2
 
 coverage: .venv/.dev browser java ## which lines the tests run, into htmlcov/; kernels count where tests run them without Numba
 	$(BIN)/$(PYTEST) --cov --cov-report=term --cov-report=html
@@ -67,7 +71,7 @@ docs: .venv/.dev ## build the site into site/
 	$(BIN)/mkdocs build --strict --quiet
 
 clean: clean-cache ## remove everything that can be made again
-	rm -rf .venv .venv-oldest .numba-checked build dist site demo htmlcov *.egg-info .coverage .coverage.* .hypothesis .pytest_cache \
+	rm -rf .venv .venv-oldest .numba-checked .fuzz build dist site demo htmlcov *.egg-info .coverage .coverage.* .hypothesis .pytest_cache \
 	  .mypy_cache .ruff_cache .import_linter_cache constraints.new
 
 clean-cache: ## forget compiled kernels

@@ -1,6 +1,6 @@
 """Learning from clicks: gradrank beside LightGBM's ``position`` and XGBoost's ``lambdarank_unbiased``, on the same log.
 
-    python benchmarks/clicks.py [--small] [--seeds N] [--queries N] [--sessions N] [--read N]
+    python benchmarks/clicks.py [--small] [--all] [--seeds N] [--queries N] [--sessions N] [--keep FILE] [--read N]
 
 Artificial data with grades; two strong logging rankers, each trained on a twentieth of the queries, show their first
 ten of 20 documents; users examine position k with probability 1/k and click by grade. Every system gets the log alone
@@ -11,12 +11,14 @@ documents. The peers get one query per session, as they want it. Last, how fast 
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +29,18 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 
 from gradrank import NDCG, LambdaMART, RankingData, make_splits
+from gradrank.data.clicks.click_log import ClickLog, write_click_log
+from gradrank.data.clicks.joining import join_clicks
+from gradrank.data.clicks.labels import click_labels
 from gradrank.data.clicks.propensity import estimate_propensities
-from gradrank.data.clicks.readers import ClickLog, write_click_log
 from gradrank.data.clicks.sessions import session_data
 from gradrank.data.clicks.simulate import Users, simulate_log
-from gradrank.selection.unbiased import train_on_clicks
+from gradrank.selection.unbiased import CLICKS, OBJECTIVE, train_on_clicks
 
 TREES = {"n_estimators": 150, "learning_rate": 0.1, "num_leaves": 15}
 OURS, TRUE = "gradrank unbiased", "true labels"
+MAIN = (TRUE, OURS, "gradrank naive", "LightGBM position", "XGBoost lambdarank_unbiased")
+OTHERS = ("LightGBM naive", "gradrank inverse propensity", "gradrank position terms")
 Scores = NDArray[np.float64]
 
 
@@ -56,32 +62,34 @@ def ours(objective: str, seed: int, **parameters: Any) -> LambdaMART:
     return LambdaMART(objective, n_jobs=1, verbose=False, random_state=seed, **{**TREES, **parameters})
 
 
-def systems(
-    data: RankingData, test: RankingData, log: ClickLog, seed: int, *, every: bool
-) -> dict[str, Callable[[], Scores]]:
+def systems(data: RankingData, test: RankingData, log: ClickLog, seed: int) -> dict[str, Callable[[], Scores]]:
     """Trainings by name; each gives the scores of the test documents."""
-    known = estimate_propensities(log)
-    sessions = session_data(data, log, known)
-    plain = sessions.with_document_weight(None)
-    clicked = plain.label().astype(np.int64)
-    position = plain.label("position").astype(np.int64) - 1
-    both: list[Scores] = []
+
+    @cache
+    def sessions() -> RankingData:
+        return session_data(data, log, estimate_propensities(log))
 
     def unbiased() -> Scores:
         result = train_on_clicks(data, log, parameters=TREES, random_state=seed, n_jobs=1)
-        both.append(result.naive.predict(test))
         return result.unbiased.predict(test)
 
-    def with_lightgbm(**extra: Any) -> Scores:
+    def naive() -> Scores:
+        joined, _ = join_clicks(data, click_labels(log, "ctr"), CLICKS)
+        return ours(OBJECTIVE, seed).fit(joined).predict(test)
+
+    def with_lightgbm(*, positions: bool) -> Scores:
+        plain = sessions()
         parameters = {
             "objective": "lambdarank", "lambdarank_truncation_level": 30, "num_leaves": TREES["num_leaves"],
             "learning_rate": TREES["learning_rate"], "num_threads": 1, "verbose": -1, "seed": seed,
         }  # fmt: skip
-        train = lightgbm.Dataset(plain.X, clicked, group=plain.sizes, **extra)
+        position = plain.label("position").astype(np.int64) - 1 if positions else None
+        train = lightgbm.Dataset(plain.X, plain.label().astype(np.int64), group=plain.sizes, position=position)
         booster = lightgbm.train(parameters, train, int(TREES["n_estimators"]))
         return np.asarray(booster.predict(test.X))
 
     def with_xgboost() -> Scores:
+        plain = sessions()
         ranker = xgboost.XGBRanker(
             objective="rank:ndcg", lambdarank_unbiased=True, lambdarank_pair_method="topk",
             lambdarank_num_pair_per_sample=10, n_estimators=TREES["n_estimators"], max_depth=0,
@@ -89,43 +97,55 @@ def systems(
             tree_method="hist", n_jobs=1, random_state=seed,
         )  # fmt: skip
         # Documents stand in the order in which they were shown, from which XGBoost takes their positions.
-        ranker.fit(plain.X, clicked, qid=np.repeat(np.arange(plain.n_queries), plain.sizes))
+        qid = np.repeat(np.arange(plain.n_queries), plain.sizes)
+        ranker.fit(plain.X, plain.label().astype(np.int64), qid=qid)
         return np.asarray(ranker.predict(test.X), dtype=np.float64)
 
-    found: dict[str, Callable[[], Scores]] = {
+    def with_terms() -> Scores:
+        plain = sessions().with_document_weight(None)
+        return ours("NDCG", seed, positions="position").fit(plain).predict(test)
+
+    return {
         TRUE: lambda: ours("NDCG", seed).fit(data).predict(test),
         OURS: unbiased,
-        "gradrank naive": lambda: both[0],
-        "LightGBM position": lambda: with_lightgbm(position=position),
+        "gradrank naive": naive,
+        "LightGBM position": lambda: with_lightgbm(positions=True),
         "XGBoost lambdarank_unbiased": with_xgboost,
+        "LightGBM naive": lambda: with_lightgbm(positions=False),
+        "gradrank inverse propensity": lambda: ours("NDCG", seed).fit(sessions()).predict(test),
+        "gradrank position terms": with_terms,
     }
-    if every:
-        found |= {
-            "LightGBM naive": with_lightgbm,
-            "gradrank inverse propensity": lambda: ours("NDCG", seed).fit(sessions).predict(test),
-            "gradrank position terms": lambda: ours("NDCG", seed, positions="position").fit(plain).predict(test),
-        }
-    return found
 
 
-def learning(seeds: int, queries: int, sessions: int, *, every: bool) -> None:
-    """Print how well each system ranks."""
-    values: dict[str, list[float]] = {}
-    seconds: dict[str, float] = {}
-    for seed in range(seeds):
-        data, test, log = logged(seed, queries, sessions)
-        for name, train in systems(data, test, log, seed, every=every).items():
+def learning(seeds: range, queries: int, sessions: int, wanted: Sequence[str], keep: Path | None) -> None:
+    """Print how well each system ranks; results that the file holds already are taken from it."""
+    setting = {"queries": queries, "sessions": sessions}
+    kept = [json.loads(line) for line in keep.read_text().splitlines()] if keep is not None and keep.exists() else []
+    known = {(row["seed"], row["system"]): row for row in kept if {key: row[key] for key in setting} == setting}
+    for seed in seeds:
+        if not all((seed, name) in known for name in wanted):
+            data, test, log = logged(seed, queries, sessions)
+            trainings = systems(data, test, log, seed)
+        for name in wanted:
+            if (seed, name) in known:
+                continue
             start = time.perf_counter()
-            scores = train()
-            seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - start
-            values.setdefault(name, []).append(float(np.nanmean(NDCG(10).values(scores, test))))
-        print(f"seed {seed}: " + ", ".join(f"{name} {found[-1]:.4f}" for name, found in values.items()), flush=True)
-    print(f"\n{queries:,} queries, {sessions} sessions per query, {seeds} seeds")
+            value = float(np.nanmean(NDCG(10).values(trainings[name](), test)))
+            row = {"seed": seed, "system": name, **setting, "ndcg": value, "seconds": time.perf_counter() - start}
+            known[seed, name] = row
+            if keep is not None:
+                with keep.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+        print(f"seed {seed}: " + ", ".join(f"{name} {known[seed, name]['ndcg']:.4f}" for name in wanted), flush=True)
+    print(f"\n{queries:,} queries, {sessions} sessions per query, seeds {seeds.start} to {seeds.stop - 1}")
     print(f"{'system':32}{'NDCG@10':>9}{'of true':>9}{'seconds':>9}{'p (ours)':>10}")
+    values = {name: np.array([known[seed, name]["ndcg"] for seed in seeds]) for name in wanted}
     for name, found in values.items():
-        share = np.mean(found) / np.mean(values[TRUE])
-        p = ttest_rel(values[OURS], found).pvalue if seeds > 1 and name not in (OURS, TRUE) else float("nan")
-        print(f"{name:32}{np.mean(found):9.4f}{share:9.1%}{seconds[name] / seeds:9.1f}{p:10.4f}")
+        share = found.mean() / values[TRUE].mean() if TRUE in values else float("nan")
+        compared = OURS in values and len(seeds) > 1 and name not in (OURS, TRUE)
+        p = ttest_rel(values[OURS], found).pvalue if compared else float("nan")
+        seconds = np.mean([known[seed, name]["seconds"] for seed in seeds])
+        print(f"{name:32}{found.mean():9.4f}{share:9.1%}{seconds:9.1f}{p:10.4f}")
 
 
 def reading(sessions: int) -> None:
@@ -187,7 +207,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Learning from clicks beside LightGBM and XGBoost.")
     parser.add_argument("--small", action="store_true", help="two seeds of 300 queries with 60 sessions each")
     parser.add_argument("--all", action="store_true", help="other ways of gradrank and LightGBM without positions, too")
+    parser.add_argument("--only", nargs="+", choices=(*MAIN, *OTHERS), help="these systems alone")
     parser.add_argument("--seeds", type=int, default=10, help="0 = no training")
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, help="file of results as JSON lines; a run that was ended goes on from it")
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--sessions", type=int, default=200, help="per query")
     parser.add_argument("--read", type=int, default=1_000_000, help="sessions to read; 0 = none")
@@ -197,7 +220,9 @@ def main() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if given.seeds:
-            learning(given.seeds, given.queries, given.sessions, every=given.all)
+            wanted = given.only or (*MAIN, *(OTHERS if given.all else ()))
+            seeds = range(given.first_seed, given.first_seed + given.seeds)
+            learning(seeds, given.queries, given.sessions, wanted, given.keep)
         if given.read:
             reading(given.read)
 

@@ -1,24 +1,28 @@
 """Training on workers beside LightGBM's and XGBoost's Dask rankers, on the same workers in one run.
 
-Run: python benchmarks/cluster.py [--docs 480000 --features 136 --trees 40 --leaves 31 --workers 1 2 3 4] [--small]
+Run: python benchmarks/cluster.py [--docs 480000 --features 136 --trees 20 --leaves 31 --workers 1 2 3 4] [--small]
 
 Every worker is a process of this machine with one thread. A tool trains twice, with one tree and with all: the
-difference is the time (and traffic) of a tree, the first is reading and binning. Memory is the highest of the process
-that trains. Traffic is that of the loopback device; gradrank also counts what its workers send. On a machine with fewer
-cores than workers the time of a tree says what the work costs, not how it scales.
+difference is the time (and traffic) of a tree, the first is reading and binning. Memory is the highest of a Dask
+worker, for gradrank together with the process that it starts for the training. Traffic is that of the loopback device;
+gradrank also counts what its workers send. On a machine with fewer cores than workers the time of a tree says what the
+work costs, not how it scales.
 
 At the end constants are fitted to what was measured, checked against it, and put into the formulas of the guide.
+Whether workers cost quality is another question: benchmarks/cluster_quality.py.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import logging
+import socket
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +30,7 @@ from typing import Any
 import numpy as np
 from train import made_up
 
-from gradrank import LambdaMART, RankingData, compare, evaluate
+from gradrank import LambdaMART, RankingData
 from gradrank.data.formats.registry import write_data
 from gradrank.learners.trees.crew_training import model_digest
 from gradrank.learners.trees.remote import fit_on_workers
@@ -79,25 +83,33 @@ def dask_cluster(workers: int) -> Iterator[Any]:
         yield client
 
 
+def free_ports(count: int) -> list[int]:
+    """Ports for LightGBM: its own search for them fails with recent versions of Dask."""
+    with ExitStack() as stack:
+        found = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [item.getsockname()[1] for item in found]
+
+
 def worker_peaks(client: Any) -> list[float]:
-    """The highest memory of each Dask worker in megabytes."""
+    """The highest memory of each Dask worker in megabytes, by address."""
 
     def peak() -> float:
         import resource
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
-    return list(client.run(peak).values())
+    found = client.run(peak)
+    return [found[address] for address in sorted(found)]
 
 
-def twice(train: Callable[[int], tuple[Any, Any]], trees: int) -> tuple[Any, Any, float, float, float]:
+def twice(train: Callable[[int, str], tuple[Any, Any]], trees: int) -> tuple[Any, Any, float, float, float]:
     """Train with one tree and with all: result and extra of the latter, setup, seconds and bytes per tree."""
     took, bytes_over = [], []
-    train(1)  # compiles and loads what is only done once
+    train(1, "valid")  # compiles and loads what is only done once, on little data
     for count in (1, trees):
         gc.collect()
         before, began = loopback_bytes(), time.perf_counter()
-        result, extra = train(count)
+        result, extra = train(count, "train")
         took.append(time.perf_counter() - began)
         bytes_over.append(loopback_bytes() - before)
         if count == 1:
@@ -112,25 +124,28 @@ def ours(folder: Path, workers: int, given: argparse.Namespace) -> Found:
     peaks: list[float] = []
     with dask_cluster(workers) as client:
 
-        def train(count: int) -> tuple[Any, Any]:
+        def train(count: int, name: str) -> tuple[Any, Any]:
             learner = LambdaMART("NDCG", measure="NDCG@10", n_estimators=count, num_leaves=given.leaves,
                                  learning_rate=given.rate, subsample=1.0, n_jobs=1)  # fmt: skip
-            used = fit_on_workers(learner, client, str(folder / "train"), {"valid": str(folder / "valid")})
+            used = fit_on_workers(learner, client, str(folder / name), {"valid": str(folder / "valid")})
             peaks[:] = [peak / 2**20 for peak in used["peak"]]
             return learner, sum(used["sent"])
 
         learner, sent, setup, per_tree, traffic = twice(train, given.trees)
+        peaks = [own + beside for own, beside in zip(peaks, worker_peaks(client), strict=True)]
     curve = learner.record_.curves["valid"]["NDCG@10"]
     digest = model_digest(learner.ranker_.to_dict())
     return Found(setup, per_tree, peaks, traffic / 1e6, sent / 1e6, curve, digest, learner.ranker_)
 
 
 def frames(folder: Path) -> Any:
-    """The training data as a Dask dataframe, a partition per file, so that no query is cut."""
+    """A folder as a Dask dataframe, a partition per file, so that no query is cut."""
     import dask.dataframe as dd
     import pandas as pd
 
-    frame = dd.from_map(pd.read_parquet, sorted(map(str, (folder / "train").iterdir())))
+    files = sorted(map(str, folder.iterdir()))
+    # XGBoost asks for the columns where Dask cannot look them up any more.
+    frame = dd.from_map(pd.read_parquet, files, meta=pd.read_parquet(files[0]).iloc[:0])
     features = [name for name in frame.columns if name.startswith("f")]
     return frame, features
 
@@ -149,14 +164,15 @@ def lightgbm(folder: Path, workers: int, given: argparse.Namespace, valid: Ranki
 
     with dask_cluster(workers) as client:
 
-        def train(count: int) -> tuple[Any, Any]:
-            frame, features = frames(folder)
+        def train(count: int, name: str) -> tuple[Any, Any]:
+            frame, features = frames(folder / name)
             sizes = frame.map_partitions(
                 lambda part: part.groupby("qid", sort=False).size().astype("int64"), meta=(None, "int64")
             )
             made = DaskLGBMRanker(
                 client=client, n_estimators=count, num_leaves=given.leaves, learning_rate=given.rate, n_jobs=1,
                 tree_learner="data", lambdarank_truncation_level=1_000_000, verbosity=-1,
+                machines=",".join(f"127.0.0.1:{port}" for port in free_ports(workers)),
             )  # fmt: skip
             made.fit(frame[features].astype("float32"), frame["label"].astype("float32"), group=sizes)
             return made.booster_, None
@@ -173,11 +189,12 @@ def xgboost(folder: Path, workers: int, given: argparse.Namespace, valid: Rankin
 
     with dask_cluster(workers) as client:
 
-        def train(count: int) -> tuple[Any, Any]:
-            frame, features = frames(folder)
+        def train(count: int, name: str) -> tuple[Any, Any]:
+            frame, features = frames(folder / name)
             made = DaskXGBRanker(
                 n_estimators=count, max_leaves=given.leaves, max_depth=0, grow_policy="lossguide", tree_method="hist",
-                learning_rate=given.rate, n_jobs=1, max_bin=255, objective="rank:ndcg", allow_group_split=False,
+                learning_rate=given.rate, n_jobs=1, max_bin=255, objective="rank:ndcg",
+                allow_group_split=True,  # files hold whole queries: no need to shuffle them
                 lambdarank_pair_method="topk", lambdarank_num_pair_per_sample=30,
             )  # fmt: skip
             made.client = client
@@ -208,17 +225,21 @@ def fitted(counts: Sequence[int], values: Sequence[float]) -> tuple[float, float
     return float(solution[0]), float(solution[1])
 
 
-def extrapolate(found: dict[int, Found], given: argparse.Namespace) -> None:
+def count_bins(data: RankingData) -> int:
+    """Bins of all features: one for each value, at most 255."""
+    return sum(min(255, len(np.unique(column))) for column in np.asarray(data.X[:50_000]).T)
+
+
+def extrapolate(found: dict[int, Found], given: argparse.Namespace, bins: int) -> None:
     """The guide's formulas with the constants of this run, checked against it, and for 1,000 times the data."""
     counts = list(found)
     memory = fitted(counts, [max(found[count].peak) for count in counts])
-    bins = given.features * 255
     print("\nformulas against this run: memory of a worker (MB), MB sent per tree by all")
     for count in counts:
         said = memory[0] + memory[1] / count
         sent = predicted_bytes(count, given.leaves, bins) / 1e6
         print(f"  {count} workers: memory {max(found[count].peak):7.0f}, formula {said:7.0f};"
-              f"  sent {found[count].sent:8.2f}, formula at most {sent:8.2f}")  # fmt: skip
+              f"  sent {found[count].sent:8.2f}, formula {sent:8.2f}")  # fmt: skip
     # One worker alone has no network: its time of a tree is the work.
     work = found[counts[0]].per_tree * counts[0]
     print(f"\n1,000 times the data ({1000 * given.docs / 1e6:,.0f} million documents), workers of 1 thread and of 16")
@@ -238,16 +259,16 @@ def main() -> None:
     parser.add_argument("--docs", type=int, default=480_000)
     parser.add_argument("--features", type=int, default=136)
     parser.add_argument("--leaves", type=int, default=31)
-    parser.add_argument("--trees", type=int, default=40)
+    parser.add_argument("--trees", type=int, default=20)
     parser.add_argument("--rate", type=float, default=0.1)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 3, 4])
-    parser.add_argument("--test-docs", type=int, default=150_000, help="1,000 queries and more are wanted")
-    parser.add_argument("--small", action="store_true", help="a quick try: 60,000 documents, 40 features, 10 trees")
+    parser.add_argument("--small", action="store_true", help="a quick try: 30,000 documents, 40 features, 5 trees")
     parser.add_argument("--without", nargs="*", default=[], choices=["lightgbm", "xgboost"])
     given = parser.parse_args()
     if given.small:
-        given.docs, given.features, given.trees, given.workers, given.test_docs = 60_000, 40, 10, [1, 2, 3], 130_000
+        given.docs, given.features, given.trees, given.workers = 30_000, 40, 5, [1, 2]
     warnings.simplefilter("ignore")
+    logging.getLogger("distributed").setLevel(logging.ERROR)
     train, valid = made_up(given.docs, given.features), made_up(given.docs // 5, given.features, 1)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -264,34 +285,29 @@ def main() -> None:
             tools["LightGBM"] = lambda workers: lightgbm(folder, workers, given, valid)
         if "xgboost" not in given.without:
             tools["XGBoost"] = lambda workers: xgboost(folder, workers, given, valid)
-        own: dict[int, Found] = {}
-        titles = ("", "setup s", "s/tree", "to equal s", "NDCG@10", "peak MB", "MB/tree", "ratio")
+        every: dict[str, dict[int, Found]] = {name: {} for name in tools}
+        titles = ("", "setup s", "s/tree", "to equal s", "NDCG@10", "peak MB", "MB/tree", "÷ LightGBM")
         head = "".join(f"{title:>11}" for title in titles)
         for workers in given.workers:
             print(
                 f"\n{workers} workers, {given.docs:,} × {given.features}, {given.trees} trees of {given.leaves}\n{head}"
             )
-            found = {name: tool(workers) for name, tool in tools.items()}
-            own[workers] = found["gradrank"]
+            found = {}
+            for name, tool in tools.items():
+                found[name] = every[name][workers] = tool(workers)
             peer = found.get("LightGBM", found["gradrank"])
             target = peer.curve[-1]
             for name, item in found.items():
                 numbers = (item.setup, item.per_tree, item.seconds_to(target), item.curve[-1], max(item.peak),
                            item.traffic, item.per_tree / peer.per_tree)  # fmt: skip
                 print(f"{name:>11}" + "".join(f"{number:11.4g}" for number in numbers), flush=True)
-            print(f"peak memory ÷ LightGBM's: {max(own[workers].peak) / max(peer.peak):.2f}")
+            print(f"peak memory ÷ LightGBM's: {max(found['gradrank'].peak) / max(peer.peak):.2f}", flush=True)
+    own = every["gradrank"]
     print(f"\nthe same model from {given.workers} workers: {len({item.digest for item in own.values()}) == 1}")
-    floor(train, valid, own[given.workers[-1]].model, given)
-    extrapolate(own, given)
-
-
-def floor(train: RankingData, valid: RankingData, model: Any, given: argparse.Namespace) -> None:
-    """Whether workers cost quality: a paired test against one machine."""
-    test = made_up(given.test_docs, given.features, 2)
-    alone = LambdaMART("NDCG", measure="NDCG@10", n_estimators=given.trees, num_leaves=given.leaves,
-                       learning_rate=given.rate, subsample=1.0).fit(train, valid=valid)  # fmt: skip
-    result = evaluate(test, {"one machine": alone.ranker_, "workers": model}, ["NDCG@10"])
-    print(f"\n{compare(result).table().to_markdown()}")
+    for name, runs in every.items():
+        fixed, share = fitted(list(runs), [max(item.peak) for item in runs.values()])
+        print(f"{name}: peak memory of a worker = {fixed:.0f} MB + {share:.0f} MB ÷ workers")
+    extrapolate(own, given, count_bins(train))
 
 
 if __name__ == "__main__":

@@ -3,14 +3,17 @@
 Over many made-up data sets: how often the constraint holds on test data, what is gained there, and what it costs.
 The sweep has the same test for each weight and takes the best that passes; its rankers are not mixed.
 
-    python benchmarks/constraints.py --seeds 100
+    python benchmarks/constraints.py --seeds 100 [--results FILE]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 import warnings
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -47,6 +50,28 @@ def swept(learner: LambdaMART, parts: dict[str, RankingData], goal: Measure, kee
     return max(allowed, key=lambda item: item[0])[1]
 
 
+def one_data_set(
+    seed: int, args: argparse.Namespace, goal: Measure, keep: Keep, *, sweep_too: bool
+) -> dict[str, dict[str, Any]]:
+    """What the walk, and the sweep, do on one made-up data set."""
+    parts = make_splits(args.queries, n_docs=20, n_features=15, random_state=seed, noise=0.2, clicks=True)
+    test = parts["test"]
+    learner = LambdaMART(n_estimators=args.trees, learning_rate=0.1, random_state=seed, verbose=False)
+    began = time.perf_counter()
+    found = improve(learner, parts["train"], parts["vali"], goal, keep, level=args.level, random_state=seed)
+    rankers = {"walk": (found.ranker, time.perf_counter() - began)}
+    if sweep_too:
+        began = time.perf_counter()
+        rankers["sweep"] = (swept(learner, parts, goal, keep, args.level), time.perf_counter() - began)
+    base_goal, base_kept = means(found.rankers["w=0"], test, goal, keep)
+    results = {}
+    for name, (ranker, seconds) in rankers.items():
+        own, kept = means(ranker, test, goal, keep)
+        holds = bool(np.nanmean(keep.excess(kept, base_kept)) >= 0)
+        results[name] = {"holds": holds, "gain": own - base_goal, "seconds": seconds}
+    return results
+
+
 def main() -> None:
     """Run the simulation and print its summary."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -55,26 +80,30 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=60)
     parser.add_argument("--level", type=float, default=0.05)
     parser.add_argument("--no-sweep", action="store_true", help="leave the sweep out")
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument(
+        "--results", type=Path, help="file of results as JSON lines; a run that was ended goes on from it"
+    )
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     goal, keep = as_measure(GOAL), Keep.parse(KEEP)
     assert isinstance(goal, Measure)
+    setting = {"queries": args.queries, "trees": args.trees, "level": args.level}
+    done = args.results.read_text().splitlines() if args.results is not None and args.results.exists() else []
+    kept_rows = [row for row in map(json.loads, done) if {key: row[key] for key in setting} == setting]
+    known = {(row["seed"], row["name"]): row for row in kept_rows}
+    names = ("walk",) if args.no_sweep else ("walk", "sweep")
     outcome: dict[str, list[tuple[bool, float, float]]] = {"walk": [], "sweep": []}
-    for seed in range(args.seeds):
-        parts = make_splits(args.queries, n_docs=20, n_features=15, random_state=seed, noise=0.2, clicks=True)
-        test = parts["test"]
-        learner = LambdaMART(n_estimators=args.trees, learning_rate=0.1, random_state=seed)
-        began = time.perf_counter()
-        found = improve(learner, parts["train"], parts["vali"], goal, keep, level=args.level, random_state=seed)
-        rankers = {"walk": (found.ranker, time.perf_counter() - began)}
-        if not args.no_sweep:
-            began = time.perf_counter()
-            rankers["sweep"] = (swept(learner, parts, goal, keep, args.level), time.perf_counter() - began)
-        base_goal, base_kept = means(found.rankers["w=0"], test, goal, keep)
-        for name, (ranker, seconds) in rankers.items():
-            own, kept = means(ranker, test, goal, keep)
-            holds = float(np.nanmean(keep.excess(kept, base_kept))) >= 0
-            outcome[name].append((holds, own - base_goal, seconds))
+    for seed in range(args.first_seed, args.first_seed + args.seeds):
+        if not all((seed, name) in known for name in names):
+            for name, found in one_data_set(seed, args, goal, keep, sweep_too="sweep" in names).items():
+                known[seed, name] = {"seed": seed, "name": name, **setting, **found}
+                if args.results is not None:
+                    with args.results.open("a") as file:
+                        file.write(json.dumps(known[seed, name]) + "\n")
+        for name in names:
+            row = known[seed, name]
+            outcome[name].append((row["holds"], row["gain"], row["seconds"]))
         print(seed, {name: (rows[-1][0], round(rows[-1][1], 4)) for name, rows in outcome.items() if rows}, flush=True)
     for name, results in outcome.items():
         if results:

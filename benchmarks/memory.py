@@ -1,7 +1,7 @@
 """Data larger than memory: commands under a limit beside the same work in memory, and LightGBM's own file reading.
 
 Run: python benchmarks/memory.py [--limit 600 --times 3 --features 300 --bins 255 --trees 5 --folder DIR]
-At full size (15 GB of disk, 14 GB of memory for the run beside it): --limit 2000 --times 5 --features 700
+Five times the limit (8 GB of disk, 10 GB of memory for the run beside it): --limit 1500 --times 5 --features 700
 
 A set of ``--times`` the limit (float64, in the binary form) is made in blocks, then trained on, scored and evaluated
 under the limit, which counts the pages of files as well; the same training without a limit, on the matrix in memory,
@@ -89,11 +89,11 @@ def limited(limit_mb: int) -> tuple[Callable[[], None], Callable[[], None], str]
     return enter, group.rmdir, "control group"
 
 
-def run(call: list[str], enter: Callable[[], None] | None = None) -> Run:
-    """Run a process and watch its memory."""
+def run(call: list[str], enter: Callable[[], None] | None = None, output: Path | None = None) -> Run:
+    """Run a process and watch its memory; what it prints goes to a file, if one is named."""
     began = time.perf_counter()
-    with tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=errors, preexec_fn=enter)
+    with tempfile.TemporaryFile("w+") as errors, open(output or os.devnull, "w") as printed:
+        process = subprocess.Popen(call, stdout=printed, stderr=errors, preexec_fn=enter)
         peak = 0
         while process.poll() is None:
             try:
@@ -110,7 +110,7 @@ def train_in_memory(path: Path, output: Path, trees: int, bins: int, threads: in
     """The same training and scoring with the whole matrix in memory."""
     from dataclasses import replace
 
-    from gradrank import LambdaMART
+    from gradrank import LambdaMART, evaluate
     from gradrank.data.formats.columns import write_column
 
     mapped = open_binary(path)
@@ -119,6 +119,8 @@ def train_in_memory(path: Path, output: Path, trees: int, bins: int, threads: in
     model = LambdaMART(n_estimators=trees, max_bin=bins, n_jobs=threads).fit(data)
     model.ranker_.save(output)
     write_column(model.predict(data), output.with_suffix(".scores"))
+    means = evaluate(data, {"scores": model.ranker_}, ["NDCG@10"]).means()["scores"]
+    output.with_suffix(".value").write_text(json.dumps(means))
 
 
 def lightgbm_two_round(path: Path, bins: int, threads: int) -> None:
@@ -178,13 +180,15 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
         print(
             run([*GRADRANK, "score", str(model), str(data), "-o", str(scores), *threads], enter).line("score, limited")
         )
-        evaluate = [*GRADRANK, "evaluate", str(data), "--scores", str(scores), *threads]
-        print(run(evaluate, enter).line("evaluate, limited"))
+        evaluate = [*GRADRANK, "evaluate", str(data), "--scores", f"scores={scores}", "-m", "NDCG@10"]
+        print(run([*evaluate, "--format", "json", *threads], enter, folder / "value.json").line("evaluate, limited"))
         beside = folder / "memory.json"
         print(run([*me, "memory", str(data), str(beside)]).line("train and score in memory, no limit"))
         print(run([*me, "memory", str(data), str(beside.with_suffix(".x"))], enter).line("the same, limited"))
         print(f"same trees: {same_trees(model, beside)}, same scores: "
-              f"{scores.read_bytes() == beside.with_suffix('.scores').read_bytes()}")  # fmt: skip
+              f"{scores.read_bytes() == beside.with_suffix('.scores').read_bytes()}, NDCG@10 limited and in memory: "
+              f"{json.loads((folder / 'value.json').read_text())['scores']['NDCG@10']!r}, "
+              f"{json.loads(beside.with_suffix('.value').read_text())['NDCG@10']!r}")  # fmt: skip
         text(options, folder, me, enter)
     finally:
         leave()

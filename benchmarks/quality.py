@@ -7,7 +7,7 @@ trees on the validation data, and the test data has the last word. A row is a tr
 Behind each row: the mean difference to the best of LightGBM's truncations on each data set, and on how many of them it
 is significant (paired t-test over the queries, 5 %), won and lost. ``--mq2007`` adds MQ2007 (a folder with S1.txt.xz …
 S5.txt.xz), folds 1 to 3: the number of trees is chosen on one half of the *validation* part and judged on the other, so
-that no test part is touched.
+that no test part is touched. How long it takes to get there: ``time_to_quality.py``.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 Both servers are this package's, in a process of their own; the second one scores with ``lightgbm.Booster.predict``
 instead of gradrank's trees (with one thread and with its default; the faster of the two counts). A client process keeps
 some requests in flight on open connections and takes the time of each. Bodies are JSON objects, JSON lists and NumPy
-arrays.
+arrays. The last column is the least processor time of the server per request, LightGBM's and gradrank's.
 """
 
 from __future__ import annotations
@@ -83,6 +83,11 @@ class Server:
                 return int(line.split()[1]) / 1024
         return float("nan")
 
+    def cpu_seconds(self) -> float:
+        """Processor time that the process has used: what a request costs, however busy the machine is."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def __enter__(self) -> Server:
         return self
 
@@ -134,13 +139,14 @@ async def load(port: int, requests: list[bytes], in_flight: int, go_on: Callable
     return seconds
 
 
-def measured(server: Server, requests: list[bytes], in_flight: int, seconds: float) -> tuple[float, float]:
-    """Requests per second and the 99th percentile of their times."""
+def measured(server: Server, requests: list[bytes], in_flight: int, seconds: float) -> tuple[float, float, float]:
+    """Requests per second, the 99th percentile of their times, and the server's processor time for each."""
     asyncio.run(load(server.port, requests, in_flight, lambda count: count < 20))
     end = time.perf_counter() + seconds
-    began = time.perf_counter()
+    began, used = time.perf_counter(), server.cpu_seconds()
     taken = asyncio.run(load(server.port, requests, in_flight, lambda count: time.perf_counter() < end))
-    return len(taken) / (time.perf_counter() - began), float(np.quantile(taken, 0.99))
+    rate = len(taken) / (time.perf_counter() - began)
+    return rate, float(np.quantile(taken, 0.99)), (server.cpu_seconds() - used) / len(taken)
 
 
 def compare(path: Path, options: argparse.Namespace) -> None:
@@ -152,20 +158,21 @@ def compare(path: Path, options: argparse.Namespace) -> None:
     )
     print(
         f"{'body':>14} {'LightGBM req/s':>15} {'p99 ms':>8} {'gradrank req/s':>15} {'p99 ms':>8} {'ratio':>7} "
-        f"{'p99 ratio':>10}"
+        f"{'p99 ratio':>10} {'CPU ms':>13}"
     )
     with Server(path, None) as ours, Server(path, "1") as single, Server(path, "default") as default:
         for form in FORMS:
             requests = [request_bytes(X, form, names) for X in batches]
-            found: dict[str, list[tuple[float, float]]] = {"ours": [], "theirs": []}
+            found: dict[str, list[tuple[float, float, float]]] = {"ours": [], "theirs": []}
             for _ in range(options.rounds):
                 for key, server in (("theirs", single), ("ours", ours), ("theirs", default)):
                     found[key].append(measured(server, requests, options.in_flight, options.seconds))
             theirs, mine = (max(found[key]) for key in ("theirs", "ours"))
-            low = min(p99 for _, p99 in found["theirs"])
-            own = min(p99 for _, p99 in found["ours"])
+            low = min(p99 for _, p99, _ in found["theirs"])
+            own = min(p99 for _, p99, _ in found["ours"])
+            cpu = " / ".join(f"{1e3 * min(cpu for _, _, cpu in found[key]):.2f}" for key in ("theirs", "ours"))
             print(f"{form:>14} {theirs[0]:>15.0f} {1e3 * low:>8.1f} {mine[0]:>15.0f} {1e3 * own:>8.1f} "
-                  f"{mine[0] / theirs[0]:>7.2f} {low / own:>10.2f}", flush=True)  # fmt: skip
+                  f"{mine[0] / theirs[0]:>7.2f} {low / own:>10.2f} {cpu:>13}", flush=True)  # fmt: skip
 
 
 def thousand(path: Path, options: argparse.Namespace) -> None:

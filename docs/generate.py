@@ -103,11 +103,12 @@ def learners_page() -> str:
             "",
             text.split("\nParameters\n---")[0].strip(),
         ]
-        lines += ["", "| parameter | default | values | option |", "|---|---|---|---|"]
+        lines += ["", "| parameter | default | values | searched | option |", "|---|---|---|---|---|"]
         for item in kind.declared.values():
             option = ", ".join(f"`{flag}`" for flag in item.option_names) if item.command_line else ""
             values = item.expected if item.kind != "free" else f"`{item.annotation}`"
-            cells = (f"`{item.name}`: {item.help}", f"`{item.default!r}`", values, option)
+            searched = "" if item.search is None else str(item.search)
+            cells = (f"`{item.name}`: {item.help}", f"`{item.default!r}`", values, searched, option)
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -23,7 +23,8 @@ MEASURES = [NDCG(10), NDCG(1), MAP(rel=2), MRR(rel=3), ERR(10)]
 def main() -> None:
     """Train, compare, draw."""
     data = make_splits(2000, n_docs=30, n_features=25, random_state=1, noise=0.5)
-    learners = {"LambdaMART": LambdaMART("NDCG@10"), "MART": MART(measure="NDCG@10")}
+    shape = {"n_estimators": 300, "num_leaves": 15, "learning_rate": 0.05}
+    learners = {"LambdaMART": LambdaMART("NDCG@10", **shape), "MART": MART(measure="NDCG@10", **shape)}
     for learner in learners.values():
         learner.fit(data["train"], valid=data["vali"])
     systems = {name: learner.ranker_ for name, learner in learners.items()}

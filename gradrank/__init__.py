@@ -14,10 +14,11 @@ from gradrank.version import __version__ as __version__
 _MODULES: dict[str, tuple[str, ...]] = {
     "gradrank.combine": ("combine_rankers", "optimal_combination", "refit_weights", "search_weights"),
     "gradrank.data.artificial": ("make_data", "make_splits"),
-    "gradrank.data.clicks.labels": ("click_labels", "join_clicks"),
+    "gradrank.data.clicks.joining": ("join_clicks",),
+    "gradrank.data.clicks.labels": ("click_labels",),
     "gradrank.data.clicks.propensity": ("estimate_propensities",),
     "gradrank.data.clicks.readers": ("read_click_log",),
-    "gradrank.data.clicks.sessions": ("session_data",),
+    "gradrank.data.clicks.sessions": ("impression_data", "session_data"),
     "gradrank.data.clicks.simulate": ("Users", "simulate_log"),
     "gradrank.data.clicks.traffic": ("read_traffic",),
     "gradrank.data.drift": ("find_drift",),
@@ -28,11 +29,16 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "gradrank.data.profile": ("profile",),
     "gradrank.data.ranking_data": ("RankingData",),
     "gradrank.data.splits": ("concatenate", "k_folds", "letor_folds", "sample_queries", "split_queries"),
+    "gradrank.data.texts": ("Texts", "read_texts"),
     "gradrank.errors": ("GradrankError", "GradrankWarning"),
     "gradrank.evaluation": ("Comparison", "Evaluation", "compare", "evaluate"),
+    "gradrank.evaluation.ablation": ("ablate",),
     "gradrank.evaluation.counterfactual": ("counterfactual",),
+    "gradrank.evaluation.explain": ("explain",),
     "gradrank.evaluation.importance": ("permutation_importance",),
+    "gradrank.evaluation.partial_dependence": ("partial_dependence",),
     "gradrank.evaluation.interleaving": ("analyze_interleaving", "team_draft"),
+    "gradrank.evaluation.segments": ("compare_segments",),
     "gradrank.experiments.constructions": ("study_constructions",),
     "gradrank.learners": (
         "AdaRank",
@@ -86,11 +92,13 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "gradrank.optimality": ("climb", "local_optimality"),
     "gradrank.report.headline": ("headline",),
     "gradrank.report.page": ("write_report",),
+    "gradrank.report.several": ("write_report_comparison",),
     "gradrank.selection.adapt": ("adapt", "compare_adaptation"),
     "gradrank.selection.auto": ("auto",),
     "gradrank.selection.constrained": ("improve",),
     "gradrank.selection.distil": ("distil",),
     "gradrank.selection.sweep": ("sweep",),
+    "gradrank.selection.tune": ("tune",),
     "gradrank.selection.unbiased": ("train_on_clicks",),
 }
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
@@ -105,10 +113,11 @@ if TYPE_CHECKING:
     from gradrank.combine import search_weights as search_weights
     from gradrank.data.artificial import make_data as make_data
     from gradrank.data.artificial import make_splits as make_splits
+    from gradrank.data.clicks.joining import join_clicks as join_clicks
     from gradrank.data.clicks.labels import click_labels as click_labels
-    from gradrank.data.clicks.labels import join_clicks as join_clicks
     from gradrank.data.clicks.propensity import estimate_propensities as estimate_propensities
     from gradrank.data.clicks.readers import read_click_log as read_click_log
+    from gradrank.data.clicks.sessions import impression_data as impression_data
     from gradrank.data.clicks.sessions import session_data as session_data
     from gradrank.data.clicks.simulate import Users as Users
     from gradrank.data.clicks.simulate import simulate_log as simulate_log
@@ -129,16 +138,22 @@ if TYPE_CHECKING:
     from gradrank.data.splits import letor_folds as letor_folds
     from gradrank.data.splits import sample_queries as sample_queries
     from gradrank.data.splits import split_queries as split_queries
+    from gradrank.data.texts import Texts as Texts
+    from gradrank.data.texts import read_texts as read_texts
     from gradrank.errors import GradrankError as GradrankError
     from gradrank.errors import GradrankWarning as GradrankWarning
     from gradrank.evaluation import Comparison as Comparison
     from gradrank.evaluation import Evaluation as Evaluation
     from gradrank.evaluation import compare as compare
     from gradrank.evaluation import evaluate as evaluate
+    from gradrank.evaluation.ablation import ablate as ablate
     from gradrank.evaluation.counterfactual import counterfactual as counterfactual
+    from gradrank.evaluation.explain import explain as explain
     from gradrank.evaluation.importance import permutation_importance as permutation_importance
     from gradrank.evaluation.interleaving import analyze_interleaving as analyze_interleaving
     from gradrank.evaluation.interleaving import team_draft as team_draft
+    from gradrank.evaluation.partial_dependence import partial_dependence as partial_dependence
+    from gradrank.evaluation.segments import compare_segments as compare_segments
     from gradrank.experiments.constructions import study_constructions as study_constructions
     from gradrank.learners import MART as MART
     from gradrank.learners import AdaRank as AdaRank
@@ -189,12 +204,14 @@ if TYPE_CHECKING:
     from gradrank.optimality import local_optimality as local_optimality
     from gradrank.report.headline import headline as headline
     from gradrank.report.page import write_report as write_report
+    from gradrank.report.several import write_report_comparison as write_report_comparison
     from gradrank.selection.adapt import adapt as adapt
     from gradrank.selection.adapt import compare_adaptation as compare_adaptation
     from gradrank.selection.auto import auto as auto
     from gradrank.selection.constrained import improve as improve
     from gradrank.selection.distil import distil as distil
     from gradrank.selection.sweep import sweep as sweep
+    from gradrank.selection.tune import tune as tune
     from gradrank.selection.unbiased import train_on_clicks as train_on_clicks
 
 

@@ -95,6 +95,17 @@ class ModelError(GradrankError, ValueError):
         super().__init__(message if self.path is None else f"{self.path}: {message}")
 
 
+class ScoreError(ModelError):
+    """A document's score that is no finite number: features, or numbers of the model, are infinite or too large.
+
+    >>> from gradrank.models.feature import FeatureRanker
+    >>> FeatureRanker("price").predict([[1.0], [float("inf")]])
+    Traceback (most recent call last):
+        ...
+    gradrank.errors.ScoreError: document 2 gets the score inf, which is not a finite number: features are too large
+    """
+
+
 class FeatureMismatch(ModelError):
     """Data without the features that a model needs.
 

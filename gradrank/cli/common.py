@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import tempfile
 import tomllib
@@ -18,6 +19,7 @@ import typer
 from gradrank.cli.options import NumberOrText, OutputFormat
 from gradrank.cli.reading import Reading
 from gradrank.errors import DataError, GradrankWarning
+from gradrank.runtime.files import is_special
 from gradrank.runtime.first_use import on_compiling
 
 if TYPE_CHECKING:
@@ -230,6 +232,10 @@ def check_writable(path: Path) -> None:
     """Find out that a file cannot be written before the work for it begins."""
     if path.is_dir():
         raise DataError("is a folder, expected a file to write", path=path)
+    if is_special(path):
+        if not os.access(path, os.W_OK):
+            raise DataError("cannot be written: Permission denied", path=path)
+        return
     try:
         with tempfile.TemporaryFile(dir=path.parent):
             pass
@@ -255,6 +261,8 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
         raise DataError("is not TOML: it is not UTF-8 text", path=path) from None
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"is not TOML: {error}", path=path) from None
+    except RecursionError:
+        raise DataError("is not TOML that can be read: it is nested too deeply", path=path) from None
     known = {
         flag[2:]: option
         for option in context.command.params

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 import warnings
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -17,12 +19,14 @@ from gradrank.cli.commands import (
     check,
     clicks,
     combine,
+    compare_reports,
     constructions,
     convert,
     counterfactual,
     diagnose,
     evaluate,
     experiment,
+    explain,
     export,
     import_,
     importance,
@@ -40,12 +44,14 @@ from gradrank.cli.commands import (
     split,
     sweep,
     train,
+    tune,
     unbiased,
 )
+from gradrank.cli.interruption import EXIT_INTERRUPTED
 from gradrank.errors import GradrankError
+from gradrank.runtime.files import NOT_WRITTEN
 
 EXIT_BAD_INPUT = 2
-EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
 
@@ -64,6 +70,31 @@ class _Group(TyperGroup):
             raise typer.Exit(EXIT_INTERRUPTED) from None
         except BrokenPipeError:
             raise typer.Exit(EXIT_BROKEN_PIPE) from None
+        except OSError as error:
+            if error.errno not in NOT_WRITTEN:
+                raise
+            where = "the output" if error.filename is None else f"{error.filename}:"
+            typer.echo(f"gradrank: error: {where} cannot be written: {error.strerror}", err=True)
+            raise typer.Exit(EXIT_BAD_INPUT) from None
+        except Exception as error:
+            said = _usage_error(error)
+            if said is None:
+                raise
+            typer.echo(f"gradrank: error: {said}", err=True)
+            raise typer.Exit(EXIT_BAD_INPUT) from None
+
+
+def _usage_error(error: Exception) -> str | None:
+    """What is wrong with the words of a command, in one line; None for any other error.
+
+    Typer would draw a box of seven lines. Its errors are known by what they can do: their classes have moved from
+    version to version. A group of commands without a word is no error: its help is shown.
+    """
+    if not hasattr(error, "format_message") or type(error).__name__ == "NoArgsIsHelpError":
+        return None
+    message = " ".join(str(error.format_message()).split())
+    command = getattr(getattr(error, "ctx", None), "command_path", "gradrank")
+    return f"{message.rstrip('.')} ({command} --help tells more)"
 
 
 app = typer.Typer(
@@ -82,11 +113,14 @@ app.command("compare")(evaluate.compare)
 app.command("combine")(combine.combine)
 app.command("adapt")(adapt.adapt)
 app.command("auto")(auto.auto)
+app.command("tune")(tune.tune)
 app.command("report")(report.report)
+app.command("compare-reports")(compare_reports.compare_reports)
 app.command("measures")(measures.measures)
 app.command("constructions")(constructions.constructions)
 app.command("optimality")(optimality.optimality)
 app.command("importance")(importance.importance)
+app.command("explain")(explain.explain)
 app.command("diagnose")(diagnose.diagnose)
 app.command("info")(info.info)
 app.command("profile")(profile.profile)
@@ -122,6 +156,22 @@ def _main(
     pass
 
 
+def _interrupt(_number: int, _frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def _flush() -> None:
+    """Write what is left of the output; if there is no room for it, say so instead of a traceback."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        typer.echo(f"gradrank: error: the output cannot be written: {error.strerror}", err=True)
+        sys.exit(EXIT_BAD_INPUT)
+
+
 def run() -> None:
     """Entry point of the ``gradrank`` script."""
     # LightGBM's threads wait for each other by spinning, which costs a busy machine many times what it saves.
@@ -130,11 +180,15 @@ def run() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that lacks a character shows "?" instead of ending the command.
             stream.reconfigure(errors="replace")
+    with suppress(ValueError):  # only the main thread may
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            # As Ctrl-C, so that nothing half-written stays behind and what can be saved is.
+            signal.signal(signal.SIGTERM, _interrupt)
     try:
         try:
             app(prog_name="gradrank")
         finally:
-            sys.stdout.flush()
+            _flush()
     except BrokenPipeError:
         # The reader of our output has gone: nothing to say, and nothing may be flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -47,6 +47,16 @@ class PropensityMethod(StrEnum):
     randomized = "randomized"
     harvest = "harvest"
     em = "em"
+    trust = "trust"
+
+
+class ClickModelName(StrEnum):
+    """How users are taken to look and click."""
+
+    position = "position"
+    trust = "trust"
+    cascade = "cascade"
+    dbn = "dbn"
 
 
 class NumberOrText:

@@ -73,8 +73,6 @@ def _file_by_file(
 ) -> None:  # fmt: skip
     from gradrank.models.file_tasks import files_on_workers
 
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise DataError("is there already, expected a folder that is new or empty", path=target)
     with launcher_of(workers, scheduler, notes) as launcher, notes.working(f"writing {target}"):
         more = {**arguments, "reading": readings({"data": data}, reading)["data"]}
         names = files_on_workers(launcher, task, data, target, suffix, more, n_jobs)

@@ -299,9 +299,12 @@ def _label_flag(key: str) -> str:
 
 def _parameter_options(learner: RankingEstimator) -> list[str]:
     words: list[str] = []
-    offered = learner_parameters()
+    offered, settled = learner_parameters(), learner._settled()
     for name in learner.declared:
-        value = getattr(learner, name)
+        value = settled.get(name, getattr(learner, name))
+        if name == "early_stopping_rounds" and "n_estimators" in settled:
+            # Nothing is left to find.
+            continue
         # The base is a file, and threads do not change the model: both are said elsewhere.
         if name in offered and name not in ("base", "n_jobs") and value not in (None, ()):
             words += option_words(name, value)

@@ -31,6 +31,7 @@ from gradrank.runtime.threads import for_query_blocks
 
 _NO_RANKS = np.empty(0, dtype=np.int32)
 _NO_WEIGHTS = np.empty(0, dtype=np.float32)
+_LARGEST_GAIN = 2.0**64
 NORMALISATIONS = {"none": NORM_NONE, "log": NORM_LOG, "deviation": NORM_DEVIATION}
 
 
@@ -253,7 +254,8 @@ class BoundLambda(BoundObjective):
             else data.document_weight[rows[layout] if rows is not None else layout].astype(np.float32),
         )
         option = prepared.option if objective.option is None else objective.option
-        self._gains = Gains(gain, prepared.weight, prepared.norm, prepared.depth, option)
+        gain, norm = _in_single_range(gain, prepared.norm, indptr)
+        self._gains = Gains(gain, prepared.weight, norm, prepared.depth, option)
 
     def scale_queries(self, factors: NDArray[np.float64]) -> None:
         """Multiply the λ's of each query by a factor, from now on."""
@@ -357,6 +359,21 @@ def swaps_of(measure: Measure) -> SwapKernels:
     """The swap deltas of a training target, which has some."""
     assert measure.swap is not None
     return measure.swap
+
+
+def _in_single_range(
+    gain: NDArray[np.float64], norm: NDArray[np.float64], indptr: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Gains and divisors that single precision can hold: where gains are huge, both divided by a power of 2.
+
+    Only their quotients count, and these do not change. 2^label − 1 leaves single precision at label 128.
+    """
+    largest = np.maximum.reduceat(gain, indptr[:-1])
+    huge = largest > _LARGEST_GAIN
+    if not huge.any():
+        return gain, norm
+    factor = np.exp2(np.where(huge, -np.floor(np.log2(np.where(huge, largest, 1.0))), 0.0))
+    return gain * np.repeat(factor, np.diff(indptr)), norm * factor
 
 
 def _changes(*keys: NDArray[Any]) -> NDArray[np.bool_]:

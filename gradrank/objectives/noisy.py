@@ -72,6 +72,11 @@ class Noisy(Objective):
         return self.inner.shift_invariant
 
     @property
+    def changes(self) -> bool:
+        """The noise is drawn at every step."""
+        return True
+
+    @property
     def has_curvature(self) -> bool:
         """Whether the λ's have a usable second derivative."""
         return self.inner.has_curvature

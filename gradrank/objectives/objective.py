@@ -62,6 +62,11 @@ class Objective(ABC):
         return False
 
     @property
+    def changes(self) -> bool:
+        """Whether the λ's of the same scores differ from step to step."""
+        return any(part.changes for part in self.parts if part is not self)
+
+    @property
     def parts(self) -> tuple[Objective, ...]:
         """The objectives that it is composed of, without composed ones; itself if it is not composed."""
         return (self,)

@@ -89,6 +89,11 @@ class Scheduled(Objective):
         return self.first.parts + self.second.parts
 
     @property
+    def changes(self) -> bool:
+        """The weights of the two change."""
+        return True
+
+    @property
     def leading(self) -> tuple[Objective, ...]:
         """The leading parts of both, each once."""
         return tuple(dict.fromkeys(self.first.leading + self.second.leading))

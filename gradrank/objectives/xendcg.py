@@ -67,6 +67,11 @@ class XENDCG(Objective):
         return self.terms == 1
 
     @property
+    def changes(self) -> bool:
+        """The truth is drawn at every step."""
+        return True
+
+    @property
     def shift_invariant(self) -> bool:
         """Softmaxes do not change when all scores do."""
         return True

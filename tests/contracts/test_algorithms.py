@@ -17,13 +17,17 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from gradrank.cli.parameters import learner_parameters
 from gradrank.data import RankingData
 from gradrank.errors import GradrankError
 from gradrank.learners import Step
-from gradrank.learners.algorithms import ALGORITHMS, algorithm, parameters_of
+from gradrank.learners.algorithms import ALGORITHMS, algorithm, effective_parameters, parameters_of
 from gradrank.learners.base.estimator import RankingEstimator
+from gradrank.learners.base.search import Options
 from gradrank.measures import NDCG
 from gradrank.models.registry import load_ranker
+from gradrank.selection.space import space_of
+from gradrank.selection.tune import tune
 from tests.support.data import known_truth
 from tests.support.model_files import without_times
 
@@ -301,3 +305,38 @@ def test_scoring_refuses_what_does_not_fit(name: str) -> None:
         learner(name).predict(TEST)
     with pytest.raises(GradrankError, match="X has 2 features, the model expects 6"):
         fitted(name).predict(TEST.X[:, :2])
+
+
+# ---------------------------------------------------------------- searching
+@each_algorithm
+def test_its_parameters_can_be_searched(name: str) -> None:
+    """Every range is allowed to its ends, has an option, and holds the default or lies beside it."""
+    kind = algorithm(name)
+    space = space_of(name, NDCG(10), fixed=NEEDED.get(name))
+    offered = learner_parameters()
+    assert space.searched or space.steps
+    for item, where in space.searched.items():
+        assert item in offered, "a config file could not hold it"
+        for end in where.ends():
+            kind(**{**space.defaults(), item: end}).check_parameters()
+    near = space.nearest_to_defaults()
+    chosen = effective_parameters(kind(**space.defaults()))
+    for item, where in space.searched.items():
+        given = chosen[item]
+        if isinstance(where, Options) or (isinstance(given, int | float) and where.low <= given <= where.high):
+            assert near[item] == given, "the defaults are a point of the space"
+    if kind.steps_parameter is not None:
+        assert {kind.steps_parameter, "early_stopping_rounds"} <= set(space.steps), "the number of steps is not guessed"
+
+
+@each_algorithm
+def test_a_search_trains_it(name: str) -> None:
+    pytest.importorskip("optuna")
+    quick = {"n_estimators": 4, "epochs": 2, "k": 5, "min_child_samples": 5, "max_cuts": 20, **NEEDED.get(name, {})}
+    fixed = {item: value for item, value in quick.items() if item in parameters_of(algorithm(name))}
+    small = TRAIN.take_queries(range(16))
+    found = tune(small, algorithm=name, fixed=fixed, trials=2, folds=2, processes=1, n_jobs=1)
+    assert [trial.state for trial in found.trials] == ["complete", "complete"]
+    assert found.best.value >= found.defaults.value > 0.4
+    again = algorithm(name)(**found.best_params).fit(small)
+    np.testing.assert_array_equal(again.predict(TEST), found.ranker.predict(TEST))

@@ -64,6 +64,10 @@ WRONG: dict[str, list[tuple[tuple[object, ...], str]]] = {
         (("data.txt", "--scores", "broken.txt", "-o", "new.html"), "broken.txt"),
         (("data.txt", "--scores", "scores.txt", "-o", "nowhere/new.html"), "nowhere/new.html: cannot be written"),
     ],
+    "compare-reports": [
+        (("nothing.html", "data.txt", "-o", "new.html"), "nothing.html: "),
+        (("data.txt", "scores.txt", "-o", "new.html"), "data.txt: is not a report"),
+    ],
     "measures": [(("NDGC",), "NDGC")],
     "constructions": [
         (("--train", "nothing.txt", "--valid", "data.txt"), "nothing.txt: "),
@@ -76,6 +80,11 @@ WRONG: dict[str, list[tuple[tuple[object, ...], str]]] = {
     "importance": [
         (("broken.json",), "broken.json: "),
         (("model.json", "--kind", "permutation", "--data", "nothing.txt"), "nothing.txt: "),
+    ],
+    "explain": [
+        (("nothing.json", "data.txt", "-o", "new.html"), "nothing.json: "),
+        (("model.json", "broken.txt", "-o", "new.html"), "broken.txt:2: "),
+        (("model.json", "data.txt", "--query", "no such", "-o", "new.html"), "'no such'"),
     ],
     "diagnose": [
         (("nothing.json", "-o", "new.html"), "nothing.json: "),
@@ -155,6 +164,12 @@ WRONG: dict[str, list[tuple[tuple[object, ...], str]]] = {
         (("broken.txt",), "broken.txt"),
     ],
     "make-data": [(("data.txt", "--queries", 3), "data.txt: ")],
+    "tune": [
+        (("--train", "broken.txt", "-o", "new.json"), "broken.txt:2: "),
+        (("--train", "data.txt", "-o", "new.json", "--search", "num_leaves=8..2"), "8..2"),
+        (("--train", "data.txt", "-o", "data.txt"), "data.txt: "),
+        (("--train", "data.txt"), "nothing to write"),
+    ],
     "experiment list": [],  # takes nothing that could be wrong
     "experiment show": [(("no-such-one",), "no-such-one")],
     "experiment run": [

@@ -25,7 +25,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "guides" / "export.md"
 STATED = parsed(PAGE.read_text(encoding="utf-8"))
 ROWS = 250
 # Where a format has no room for the origin, or only for the beginning of the hash.
-HASH_SHOWN = {"ltr-plugin": 0, "solr": 12}
+HASH_SHOWN = {"ltr-plugin": 0, "solr": 12, "solr-9.2": 12}
 
 
 def test_every_format_has_a_reader_and_a_row_of_the_matrix() -> None:
@@ -77,7 +77,7 @@ def test_what_cannot_be_held_is_one_sentence_and_no_file(form: str, tmp_path: Pa
 
 @pytest.mark.parametrize("form", EXPORTS)
 def test_files_carry_their_origin_and_are_the_same_every_time(form: str, tmp_path: Path) -> None:
-    ranker = kinds()["single feature" if form in ("ranklib", "solr") else "trees"]
+    ranker = kinds()["single feature" if form in ("ranklib", "solr", "solr-9.2") else "trees"]
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         ranker.export(tmp_path / name / "model", form, name="my ränker")
@@ -89,7 +89,7 @@ def test_files_carry_their_origin_and_are_the_same_every_time(form: str, tmp_pat
 
 @pytest.mark.parametrize("form", EXPORTS)
 def test_the_command_writes_what_python_writes(form: str, tmp_path: Path) -> None:
-    ranker = kinds()["single feature" if form in ("ranklib", "solr") else "trees"]
+    ranker = kinds()["single feature" if form in ("ranklib", "solr", "solr-9.2") else "trees"]
     ranker.save(tmp_path / "model.json")
     result = run("export", tmp_path / "model.json", "--to", form, "-o", tmp_path / "by_command", "--name", "x")
     assert result.exit_code == 0, result.output

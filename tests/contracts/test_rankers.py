@@ -154,3 +154,19 @@ def test_features_that_do_not_fit_are_told_in_one_sentence(ranker: Ranker, wrong
         ranker.predict(wrong)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+@each_ranker
+@pytest.mark.parametrize("reference", [None, "other"])
+def test_shares_of_the_features_add_up_to_differences_of_scores(ranker: Ranker, reference) -> None:
+    scores = ranker.predict(X)
+    first, second = np.arange(100), np.arange(100, 200)
+    found = ranker.attribution(X, reference=reference).between(first, second)
+    assert found.shape == (100, 3)
+    np.testing.assert_allclose(found.sum(axis=1), scores[first] - scores[second], rtol=1e-11, atol=1e-11)
+    unused = [place for place, name in enumerate(NAMES) if name not in ranker.used_features()]
+    assert not found[:, unused].any()
+    columns = frame_columns([2, 0, 1])
+    by_frame = ranker.attribution(pd.DataFrame(columns), reference=reference).between(first, second)
+    np.testing.assert_array_equal(by_frame, found)
+    assert ranker.attribution(X, reference=reference, n_jobs=1).ways

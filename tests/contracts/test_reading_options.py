@@ -29,7 +29,7 @@ pytest.importorskip("pandas")
 READING = {
     "train", "sweep", "score", "evaluate", "compare", "combine", "adapt", "auto", "report", "constructions", "check",
     "optimality", "importance", "info", "convert", "split", "clicks", "profile", "unbiased", "counterfactual",
-    "experiment run", "label export",
+    "experiment run", "label export", "explain", "tune",
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gradrank import make_splits
-from gradrank.data.clicks.readers import write_click_log
+from gradrank.data.clicks.click_log import write_click_log
 from gradrank.data.clicks.simulate import simulate_log
 from gradrank.data.formats.registry import write_data
 from tests.support.commands import error_of, run
@@ -37,7 +37,7 @@ def test_from_log_to_ranker_to_its_worth(folder: Path) -> None:
     assert [row["position"] for row in rows] == list(range(1, 9))
     assert all(row["low"] <= 1.05 / row["position"] and row["high"] >= 0.95 / row["position"] for row in rows)
     assert "propensities by method harvest" in told.stderr
-    assert "positions foretell clicks better" in told.stderr
+    assert "position foretells clicks best" in told.stderr
     options = ("--trees", 40, "--rate", 0.1, "--leaves", 7, "--threads", 1)
     trained = run(
         "unbiased", log, "--train", folder / "train.parquet", "--judged", folder / "test.parquet", "-o",
@@ -55,6 +55,40 @@ def test_from_log_to_ranker_to_its_worth(folder: Path) -> None:
     (row,) = json.loads(worth.stdout)
     assert row["system"] == "u"
     assert 0 < row["gain interval low"] < row["gain"] < row["gain interval high"]
+
+
+def test_click_models_are_compared_and_trained_by(folder: Path) -> None:
+    told = run("propensity", folder / "log.jsonl", "--method", "trust", "--compare", "--format", "json")
+    rows = json.loads(told.stdout)
+    assert all(row["false clicks"] < 0.1 for row in rows)  # these users have no trust
+    values = dict(
+        part.split()[::-1] for part in told.stderr.split("held-out impressions: ")[1].split(":")[0].split(", ")
+    )
+    assert list(values) == ["naive", "position", "trust", "cascade", "dbn"]
+    assert max(values, key=lambda name: float(values[name])) in ("position", "trust")
+    labels = folder / "dbn.tsv"
+    run("clicks", folder / "log.jsonl", "--method", "dbn", "-o", labels)
+    assert len(labels.read_text().splitlines()) > 500
+    options = ("--train", folder / "train.parquet", "-o", folder / "other.json", "--threads", 1)
+    trained = run("unbiased", folder / "log.jsonl", *options, "--click-model", "cascade", "--trees", 5)
+    assert "documents have labels from their own clicks" in trained.stderr
+    failed = run("unbiased", folder / "log.jsonl", *options, "--click-model", "dbn", "--method", "em")
+    assert "belong to the click model position, not to dbn" in error_of(failed)
+
+
+def test_two_towers_say_what_positions_add(folder: Path) -> None:
+    pytest.importorskip("torch")
+    options = ("--train", folder / "train.parquet", "-o", folder / "tower.json", "--threads", 1)
+    towers = ("--learner", "two-towers", "--epochs", 20)
+    trained = run("unbiased", folder / "log.jsonl", *options, *towers, "--format", "json")
+    rows = json.loads(trained.stdout)
+    assert [row["position"] for row in rows] == list(range(1, 9))
+    assert 0 == rows[0]["log-odds"] > rows[3]["log-odds"] > rows[7]["log-odds"]
+    assert (folder / "tower.json").exists()
+    failed = run("unbiased", folder / "log.jsonl", *options, *towers, "--click-model", "dbn")
+    assert "are for --learner trees" in error_of(failed)
+    failed = run("unbiased", folder / "log.jsonl", *options, *towers, "--trees", 5)
+    assert "--n-estimators does not go with lambdarank" in error_of(failed)
 
 
 def test_a_log_that_cannot_tell_is_refused(folder: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gradrank.models.linear import LinearRanker
 from gradrank.models.registry import load_ranker
 from gradrank.models.trees.ensemble import Tree, TreeEnsemble
 from tests.support.commands import content_of, error_of, run
@@ -125,3 +126,13 @@ def test_the_c_file_takes_strange_names_and_refuses_strange_input(tmp_path: Path
     assert scores.tolist() == [1.0, 2.0, 1.0]
     result = subprocess.run([tmp_path / "m.program"], input="0.5 x 1", capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (2, "expected 1 numbers per document\n")
+
+
+def test_facts_of_a_strangers_model_may_be_anything(tmp_path: Path) -> None:
+    odd = {"curves": [1], "data": 5, "best": "x", "grown": None, "notes": 3, "effective_pairs": {"a": 1, "b": []}}
+    odd |= {"versions": [], "parameters": "x", "seconds": "y", "held_out": 1, "by_data": 7, "sets": 0, "command": [1]}
+    LinearRanker([1.0], feature_names=["a"], training=odd).save(tmp_path / "m.json")
+    for form in ("table", "md", "json"):
+        result = run("info", tmp_path / "m.json", "--format", form)
+        assert result.exit_code == 0
+        assert "linear" in result.stdout

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from gradrank.cli.main import app
-from tests.support.commands import PROGRAM, process
+from tests.support.commands import PROGRAM, error_of, process, run
 
 
 @pytest.fixture
@@ -58,9 +60,73 @@ def test_error_is_one_line_and_exit_code_two(data) -> None:
     assert result.stderr.startswith("gradrank: error: data.txt:2: ")
 
 
-def test_usage_error_is_exit_code_two() -> None:
-    result = process("evaluat")
-    assert (result.returncode, "evaluate" in result.stderr) == (2, True)
+def run_limited(setup: str, *arguments: object, **more: Any) -> subprocess.CompletedProcess[str]:
+    """A command after some lines of Python."""
+    call = [sys.executable, "-c", f"{setup}\nfrom gradrank.cli.main import run; run()", *map(str, arguments)]
+    return subprocess.run(call, capture_output=True, text=True, check=False, timeout=120, **more)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("report", "data.txt", "--scores", "scores.txt", "-o", "new.html"),
+        ("convert", "data.txt", "new.csv"),
+        ("label", "init", "new.db"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_full_disk_is_one_line(data, arguments) -> None:
+    # Every file ends at its first bytes, as on a disk without room.
+    before = {path.name for path in data.iterdir()}
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))"
+    result = run_limited(full, *arguments, cwd=data)
+    errors = [line for line in result.stderr.splitlines() if line.startswith("gradrank: error: ")]
+    assert (result.returncode, len(errors)) == (2, 1), result.stderr
+    assert "cannot be written" in errors[0]
+    assert "new." in errors[0]
+    assert "Traceback" not in result.stderr
+    assert {path.name for path in data.iterdir()} == before
+
+
+def test_a_model_on_a_full_disk_is_one_line(data, monkeypatch) -> None:
+    def full(self: Path, *_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    arguments = ["train", "--train", data / "data.txt", "--trees", 1, "--min-docs", 1, "-o", data / "new.json"]
+    assert error_of(run(*arguments, "--quiet")).endswith("new.json: cannot be written: No space left on device")
+    assert {path.name for path in data.iterdir()} == {"data.txt", "scores.txt"}
+
+
+def test_output_that_nobody_can_take_is_one_line(data) -> None:
+    with open("/dev/full", "wb") as full:
+        arguments = ["evaluate", "data.txt", "--scores", "scores.txt", "--quiet"]
+        result = subprocess.run(
+            [*PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, cwd=data, check=False, timeout=120
+        )
+    assert result.returncode == 2
+    assert result.stderr == "gradrank: error: the output cannot be written: No space left on device\n"
+
+
+def test_a_device_stays_a_device(data) -> None:
+    result = CliRunner().invoke(app, ["convert", str(data / "data.txt"), "/dev/null", "--to", "csv"])
+    assert result.exit_code == 0, result.output
+    assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["evaluat"], "No such command 'evaluat'. Did you mean 'evaluate'? (gradrank --help tells more)"),
+        (["info"], "(gradrank info --help tells more)"),
+        (["label", "ini"], "(gradrank label --help tells more)"),
+    ],
+)
+def test_usage_error_is_one_line_and_exit_code_two(words, said) -> None:
+    result = process(*words)
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert result.stderr.startswith("gradrank: error: ")
+    assert said in result.stderr
 
 
 @pytest.mark.parametrize("form", ["json", "table", "csv"])

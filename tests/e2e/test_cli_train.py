@@ -19,6 +19,7 @@ from gradrank.cli.interruption import Interruption
 from gradrank.data.formats.registry import read_data
 from gradrank.learners import LambdaMART, Step
 from gradrank.learners.base.progress import Progress
+from gradrank.learners.trees.size_rule import DEFAULT_RATE, default_leaves, fixed_trees
 from gradrank.models.registry import load_ranker
 from tests.support.commands import PROGRAM, enter, error_of, kill_at, make_files, run
 from tests.support.model_files import content
@@ -91,6 +92,8 @@ def test_the_command_said_repeats_the_run(arguments) -> None:
     words = shlex.split(command)
     assert words[:2] == ["gradrank", "train"]
     assert run(*words[1:]).exit_code == 0
+    # Leaves and rate were left open, and the command spells them out.
+    assert once["training"].pop("by_data") == ["num_leaves", "learning_rate"]
     assert content("model.json") == once
 
 
@@ -110,8 +113,33 @@ def test_the_command_tells_what_was_left_open() -> None:
     defaults = LambdaMART().get_params()
     assert options["--objective"] == "LambdaWide(NDCG, normalize=log, gap=true, goal=NDCG@10)"
     assert (options["--split"], options["--step"], options["--measure"]) == ("newton", "newton", "NDCG@10")
-    for name in ("num_leaves", "learning_rate", "max_bin", "reg_lambda", "random_state", "subsample"):
+    for name in ("max_bin", "reg_lambda", "random_state", "subsample"):
         assert options[f"--{name.replace('_', '-')}"] == str(defaults[name])
+    docs, queries = (content("model.json")["training"]["data"][name] for name in ("documents", "queries"))
+    assert (options["--num-leaves"], options["--learning-rate"]) == (
+        str(default_leaves(queries, docs)), str(DEFAULT_RATE),
+    )  # fmt: skip
+
+
+def test_without_validation_the_number_of_trees_is_found_on_held_out_queries() -> None:
+    assert run("make-data", "many", "--queries", 120, "--docs", 6, "--features", 3, "--seed", 2).exit_code == 0
+    options = ("--train", "many/train.txt", "--rate", 0.3, "--early-stopping", 6, "--threads", 1)
+    result = run("train", *options, "-o", "found.json")
+    assert result.exit_code == 0, result.stderr
+    assert "24 queries are held out to find the number of trees" in result.stderr
+    assert "all trees are kept" not in result.stderr
+    found = content("found.json")
+    trees = len(load_ranker("found.json").trees)
+    assert found["training"]["held_out"] == {"queries": 24, "best": trees}
+    assert f"24 queries in a first training, best at step {trees}" in run("info", "found.json").stdout
+    words = shlex.split(found["training"]["command"])
+    assert dict(itertools.pairwise(words))["--n-estimators"] == str(trees)
+    again = run(*[word if word != "found.json" else "again.json" for word in words[1:]])
+    assert "there is no --valid: all trees are kept" in again.stderr
+    assert "early_stopping_rounds" not in again.stderr
+    assert content("again.json")["payload"] == found["payload"]
+    assert "all trees are kept" in run("train", *options[:4], "--hold-out", 0, "-o", "fixed.json").stderr
+    assert len(load_ranker("fixed.json").trees) == fixed_trees(0.3)
 
 
 def test_seed_decides_and_threads_do_not() -> None:
@@ -266,19 +294,20 @@ def test_ctrl_c_keeps_the_best_model() -> None:
     assert "model.json.checkpoint is kept" in errors
 
 
-def stop_at(monkeypatch, number: int, times: int = 1) -> None:
-    """Let Ctrl-C be pressed during the tree of that number."""
+def stop_at(monkeypatch, number: int, times: int = 1, by: signal.Signals = signal.SIGINT) -> None:
+    """Let Ctrl-C be pressed, or another signal come, during the tree of that number."""
 
     def press(self, step) -> None:
         for _ in range(times if step.number == number else 0):
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(by)
 
     monkeypatch.setattr(Progress, "__call__", press)
 
 
-def test_the_interrupted_model_is_that_of_fewer_trees(monkeypatch) -> None:
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_the_interrupted_model_is_that_of_fewer_trees(monkeypatch, by: signal.Signals) -> None:
     assert train("--trees", 4, "--min-docs", 5, "--threads", 1, output="four.json").exit_code == 0
-    stop_at(monkeypatch, 4)
+    stop_at(monkeypatch, 4, by=by)
     assert train(*QUICK).exit_code == 130
     assert content("model.json")["payload"] == content("four.json")["payload"]
     assert content("model.json")["training"]["interrupted"] is True

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from gradrank import LambdaMART, RankingData, make_splits
+from gradrank.cluster import dask as dask_launcher
 from gradrank.errors import ClusterError, DataError
 from gradrank.learners.trees.crew_training import model_digest
 from tests.support.commands import error_of, run
@@ -106,6 +108,27 @@ def test_a_killed_member_and_a_killed_worker_are_named(folder: Path, cluster: An
     learner.set_params(callbacks=(kill_once(lambda: workers[0]),))
     with pytest.raises(ClusterError, match=r"worker [123] of 3 \(tcp://127.0.0.1:\d+\) is gone"):
         learner.fit(client=client, train=folder / "train")
+    wait_until(lambda: crew_processes() == [])
+
+
+def test_a_worker_that_is_stopped_is_named(folder: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, _, workers = cluster
+    monkeypatch.setattr(dask_launcher, "WORKER_SILENCE_SECONDS", 8.0)  # instead of most of a minute
+    stopped = psutil.Process(workers[1].pid)
+
+    def freeze(step: Any) -> None:
+        if step.number == 3:
+            stopped.suspend()
+
+    try:
+        with pytest.raises(
+            ClusterError, match=r"worker [12] of 2 \(tcp://127.0.0.1:\d+\) gave no sign of life for 8 s"
+        ):
+            LambdaMART(**SLOW, callbacks=(freeze,)).fit(client=client, train=folder / "train")
+        # Its member ends with the others, though nobody can end it.
+        wait_until(lambda: all(item.status() == psutil.STATUS_ZOMBIE for item in crew_processes()))
+    finally:
+        stopped.resume()
     wait_until(lambda: crew_processes() == [])
 
 

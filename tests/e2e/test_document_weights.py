@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 
 from gradrank.data.formats.registry import read_data
-from gradrank.errors import GradrankError
-from gradrank.learners import LambdaMART
-from gradrank.learners.trees.remote import check_offered
 from tests.support.commands import error_of, run
 
 ROWS = "qid,label,x,document_weight\na,1,0.5,2\nb,0,4,1\na,0,0.25,3\nb,1,3,0.5\n"
@@ -30,9 +27,10 @@ def test_conversion_keeps_them() -> None:
     np.testing.assert_array_equal(weights, [2.0, 3.0, 1.0, 0.5])
 
 
-def test_workers_refuse_what_they_cannot_do() -> None:
-    result = run("train", "--train", "data.csv", "--workers", 2, "--trees", 1, "-o", "model.json", "--quiet")
-    assert "has weights of documents, which are not offered on workers" in error_of(result)
+def test_workers_want_them_in_all_files_or_in_none() -> None:
+    Path("more").mkdir()
+    Path("more/1.csv").write_text(ROWS, encoding="utf-8")
+    Path("more/2.csv").write_text("qid,label,x\nc,1,0.5\nc,0,4\n", encoding="utf-8")
+    result = run("train", "--train", "more", "--workers", 1, "--trees", 1, "-o", "model.json", "--quiet")
+    assert "2.csv: has no document weights, unlike" in error_of(result)
     assert not Path("model.json").exists()
-    with pytest.raises(GradrankError, match="positions are not offered on workers"):
-        check_offered(LambdaMART(positions="position"))

@@ -9,16 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from selenium.webdriver.common.keys import Keys
 
 from gradrank.data.artificial import make_data
+from gradrank.data.texts import Texts
 from gradrank.evaluation import compare, evaluate
 from gradrank.measures import parse_measure
 from gradrank.models.trees.ensemble import Tree, TreeEnsemble
-from gradrank.report import write_report
+from gradrank.report import write_report, write_report_comparison
 from tests.support.browser import color, contrast, needs_browser, new_browser
 
 pytestmark = needs_browser
 
+HOSTILE = "<script>document.title = 'broken'</script><img src=x onerror=\"document.title = 'broken'\">"
 LONG_NAME = "runs/" + "a-very-long-file-name-without-any-space_" * 3 + ".txt"
 
 
@@ -47,6 +50,10 @@ def report(tmp_path_factory) -> Path:
         comparison=compare(result),
         models={LONG_NAME: model},
         data={"test": data},
+        texts=Texts({qid: f"{HOSTILE} query {qid}" for qid in data.qid}, rows=[HOSTILE * 3] * data.n_docs),
+        segments={f"market {LONG_NAME}": ["de", LONG_NAME, HOSTILE] * 20},
+        scores=systems,
+        effects=4,
         commands=[f"gradrank report test.txt --scores {LONG_NAME} -o report.html"],
     )
     return path
@@ -97,6 +104,38 @@ def test_headings_tables_and_charts_are_visible(browser, report, width) -> None:
             assert element.is_displayed(), selector
             assert box["width"] > 0, selector
             assert box["height"] > 0, selector
+
+
+def test_rankings_segments_and_effects_are_there(browser, report) -> None:
+    show(browser, report, 1280)
+    for selector, least in ((".ranking li", 20), ("#segments", 1), (".losses .dot", 1), (".smallplots polyline", 2)):
+        assert len(browser.find_elements("css selector", selector)) >= least, selector
+    views = browser.find_elements("css selector", "details.view")
+    first, second = views[0].find_elements("css selector", ".columns > div")
+    assert first.rect["y"] == second.rect["y"]  # side by side
+    assert HOSTILE in views[0].text
+    assert not views[1].find_element("css selector", "ol").is_displayed()
+    # By a key: the page scrolls smoothly, so that a click may come before the place is reached.
+    views[1].find_element("css selector", "summary").send_keys(Keys.ENTER)
+    assert views[1].find_element("css selector", "ol").is_displayed()
+    show(browser, report, 400)
+    first, second = browser.find_elements("css selector", "details.view[open] .columns > div")
+    assert second.rect["y"] > first.rect["y"]
+    assert browser.find_elements("css selector", "img") == []
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_several_reports_on_one_page(browser, report, tmp_path, width) -> None:
+    page = tmp_path / "all.html"
+    write_report_comparison(page, [report, report], title="All reports")
+    browser.get_log("browser")
+    show(browser, page, width)
+    assert browser.get_log("browser") == []
+    assert browser.title == "All reports"
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert len(browser.find_elements("css selector", ".means tbody tr")) == 6
+    browser.find_element("css selector", ".verdict a").click()
+    assert browser.title == "A report"
 
 
 def test_readable_without_scripts(browser, report) -> None:

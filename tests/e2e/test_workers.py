@@ -14,6 +14,8 @@ import psutil
 import pytest
 
 from gradrank import MART, LambdaMART, LambdaSMART, McRank, RankingData, evaluate, load_ranker, make_splits
+from gradrank.cluster import worker
+from gradrank.cluster.child import failure
 from gradrank.cluster.launcher import make_job
 from gradrank.cluster.local import LocalProcesses
 from gradrank.cluster.reading import with_keys
@@ -22,7 +24,7 @@ from gradrank.errors import ClusterError, DataError, GradrankError, TrainingErro
 from gradrank.learners.trees.crew_training import model_digest
 from gradrank.models.trees.ensemble import assign_leaves
 from gradrank.objectives import parse_objective
-from tests.support.commands import PROGRAM, run
+from tests.support.commands import PROGRAM, error_of, run
 from tests.support.crew import crew_processes, wait_until, write_shards
 
 QUICK: dict[str, Any] = {"n_estimators": 8, "num_leaves": 6, "learning_rate": 0.3, "n_jobs": 1}
@@ -100,6 +102,19 @@ def test_every_tree_learner_gives_one_model(make: Any, folder: Path) -> None:
     assert trained(make(), 1, folder, "one") == trained(make(), 2, folder, "uneven")
 
 
+def test_held_out_queries_are_the_same_for_any_number_of_workers(folder: Path) -> None:
+    learners = [LambdaMART(learning_rate=0.3, early_stopping_rounds=5, validation_fraction=0.4) for _ in range(2)]
+    for learner, workers, kind in zip(learners, (1, 3), ("one", "uneven"), strict=True):
+        learner.fit(client=workers, train=folder / f"train-{kind}")
+    one, three = (model_digest(learner.ranker_.to_dict()) for learner in learners)
+    assert one == three
+    held = learners[1].record_.held_out
+    assert held is not None
+    assert 20 <= held.queries < 40
+    assert learners[1].n_estimators_ == held.best == len(held.curves["NDCG@10"]) - 5
+    assert (learners[1].num_leaves_, learners[1].get_params()["num_leaves"]) == (10, None)
+
+
 def test_leaves_hold_what_the_whole_data_says(data: dict[str, RankingData], folder: Path) -> None:
     learner = LambdaMART("NDCG@5", **{**QUICK, "n_estimators": 1}, subsample=1.0)
     learner.fit(client=2, train=folder / "train-uneven")
@@ -112,6 +127,33 @@ def test_leaves_hold_what_the_whole_data_says(data: dict[str, RankingData], fold
     gradients = objective.bind(whole, random_state=0).gradients(np.zeros(whole.n_docs))
     sums = [np.bincount(leaf, weights=item.astype(np.float64)) for item in (gradients.lambdas, gradients.rhos)]
     np.testing.assert_allclose(tree.leaf_value, 0.3 * sums[0] / sums[1], rtol=1e-4)
+
+
+def test_weights_and_positions_of_documents_count_on_workers(data: dict[str, RankingData], tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    train = data["train"]
+    shown = np.concatenate([rng.permutation(size) + 1 for size in train.sizes])
+    plain = train.with_label("shown", shown.astype(np.float32))
+    weighted = plain.with_document_weight(rng.integers(0, 4, train.n_docs).astype(np.float64))
+    for name, part in (("plain", plain), ("weighted", weighted)):
+        write_shards(part, tmp_path / name, [1, 40], ".parquet")
+    # The last position is in one file only.
+    digests = set()
+    for workers in (1, 2):
+        learner = LambdaMART("NDCG", positions="shown", **QUICK).fit(client=workers, train=tmp_path / "weighted")
+        digests.add(model_digest(learner.ranker_.to_dict()))
+    assert len(digests) == 1
+    assert list(learner.position_terms_) == list(range(1, int(shown.max()) + 1))
+    # A first step from equal scores needs no random draws of ties that one machine would make otherwise: the terms are
+    # Newton's steps on the λ's of all queries, and 0 for the topmost position.
+    first = LambdaMART("RankNet", positions="shown", subsample=1.0, **{**QUICK, "n_estimators": 1})
+    first.fit(client=2, train=tmp_path / "weighted")
+    gradients = parse_objective("RankNet").bind(weighted).gradients(np.zeros(train.n_docs))
+    sums = [np.bincount(shown - 1, weights=item) for item in (gradients.lambdas, gradients.rhos)]
+    terms = 0.3 * sums[0] / (sums[1] + 1e-3)
+    np.testing.assert_allclose(list(first.position_terms_.values()), terms - terms[0], rtol=1e-4, atol=1e-5)
+    unweighted = LambdaMART("NDCG", positions="shown", **QUICK).fit(client=1, train=tmp_path / "plain")
+    assert model_digest(unweighted.ranker_.to_dict()) not in digests
 
 
 def test_text_with_fewer_features_and_an_empty_file_is_one_data_set(tmp_path: Path) -> None:
@@ -201,6 +243,37 @@ def test_lack_of_memory_is_said_of_the_worker() -> None:
         LocalProcesses(2).run(make_job(f"{TASKS}:run_out_of_memory", {}, [None, None]), lambda _: None)
 
 
+def test_lack_of_memory_inside_lightgbm_is_the_same() -> None:
+    from lightgbm.basic import LightGBMError
+
+    told = failure(LightGBMError("std::bad_alloc"), "worker 1 of 2 (here)")
+    assert told["error"].startswith("worker 1 of 2 (here) ran out of memory")
+    assert told["kind"] == "ClusterError"
+
+
+def test_a_process_that_is_stopped_is_named_and_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "CHILD_SILENCE_SECONDS", 5.0)  # instead of most of a minute
+
+    def freeze(step: Any) -> None:
+        if step.number == 2:
+            crew_processes()[1].suspend()
+
+    learner = LambdaMART("NDCG@5", **{**QUICK, "n_estimators": 100_000}, callbacks=(freeze,))
+    with pytest.raises(ClusterError, match=r"worker [12] of 2 \(127.0.0.1\) gave no sign of life for 5 s"):
+        learner.fit(client=2, train=folder / "train-one")
+
+
+def test_a_wish_to_stop_is_heard_though_messages_come_all_the_time(folder: Path) -> None:
+    def stop(step: Any) -> None:
+        if step.number == 3:
+            raise KeyboardInterrupt
+
+    # One worker, which tells of its steps faster than anybody looks for wishes.
+    quick = {**QUICK, "n_estimators": 3000, "num_leaves": 2}
+    learner = LambdaMART("NDCG@5", **quick, callbacks=(stop,)).fit(client=1, train=folder / "test-one")
+    assert learner.record_.interrupted
+
+
 def test_messages_and_results_come_back() -> None:
     heard: list[Any] = []
     results = LocalProcesses(3).run(make_job(f"{TASKS}:add_ranks", {"more": 10}, [0, 0, 0]), heard.append)
@@ -288,6 +361,17 @@ def test_commands_share_their_work(data: dict[str, RankingData], folder: Path, t
     run("score", model, folder / "test-own", "--workers", 2, "-o", tmp_path / "scores")
     lines = [line for part in sorted((tmp_path / "scores").iterdir()) for line in part.read_text().split()]
     assert np.array(lines, dtype=float).tolist() == ranker.predict(data["test"]).tolist()
+
+    # A folder of results is there when all files are, or not at all.
+    broken = tmp_path / "broken"
+    write_shards(data["test"], broken, [20], ".csv")
+    (broken / "part-1.csv").write_text("qid,label,f1\n1,0,x\n")
+    before = sorted(tmp_path.iterdir())
+    assert "part-1.csv" in error_of(run("score", model, broken, "--workers", 2, "-o", tmp_path / "none"))
+    assert "part-1.csv" in error_of(run("convert", broken, tmp_path / "none", "--workers", 2, "--to", "csv"))
+    assert sorted(tmp_path.iterdir()) == before
+    told = error_of(run("score", model, broken, "--workers", 2, "-o", tmp_path / "scores"))
+    assert told == f"{tmp_path / 'scores'}: is there already, expected a folder that is new or empty"
 
     run("convert", folder / "test-own", tmp_path / "text", "--workers", 2, "--to", "csv")
     parts = [read_data(path) for path in sorted((tmp_path / "text").iterdir())]

@@ -184,13 +184,20 @@ def ranklib(path: Path, X: Rows, names: Sequence[str]) -> Scores:
 
 
 def solr(path: Path, X: Rows, names: Sequence[str]) -> Scores:
-    """Solr: ``<=`` threshold + 1e-6 in float32, a missing value is 0; features by name, as the store has them."""
+    """Solr: ``<=`` threshold + 1e-6 in float32, features by name, as the store has them.
+
+    A missing value is 0, unless the model says otherwise: then the node says where it goes.
+    """
     model = json.loads(path.read_text(encoding="utf-8"))
     store = json.loads(path.with_name(path.stem + ".features.json").read_text(encoding="utf-8"))
     assert [item["name"] for item in model["features"]] == [item["name"] for item in store]
     assert {item["store"] for item in store} <= {model["store"]}
     place = {item["name"]: list(names).index(item["name"]) for item in model["features"]}
-    x32 = np.nan_to_num(X.astype(np.float32), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    x32 = X.astype(np.float32)
+    if model["params"].get("isNullSameAsZero", "true") == "true":
+        x32 = np.nan_to_num(x32, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    else:
+        assert {item["params"]["defaultValue"] for item in store} <= {"NaN"}
     if model["class"].endswith(".LinearModel"):
         return _sum32([np.float32(weight) * x32[:, place[name]] for name, weight in model["params"]["weights"].items()])
     assert model["class"].endswith(".MultipleAdditiveTreesModel")
@@ -199,7 +206,10 @@ def solr(path: Path, X: Rows, names: Sequence[str]) -> Scores:
         if "value" in node:
             return None
         assert isinstance(node["threshold"], str)
-        return node["left"], node["right"], rows[:, place[node["feature"]]] <= np.float32(node["threshold"]) + SLACK
+        column = rows[:, place[node["feature"]]]
+        by_threshold = column <= np.float32(node["threshold"]) + SLACK
+        goes_left = np.where(np.isnan(column), node.get("missing") == "left", by_threshold)
+        return node["left"], node["right"], goes_left
 
     columns = [
         np.float32(tree["weight"])
@@ -258,6 +268,7 @@ CONSUMERS: dict[str, Consumer] = {
     "elastic": Consumer(elastic, "a walker", single=False),
     "ranklib": Consumer(ranklib, "a walker", single=True, missing_is_zero=True),
     "solr": Consumer(solr, "a walker", single=True, missing_is_zero=True),
+    "solr-9.2": Consumer(solr, "a walker", single=True),
     "onnx": Consumer(onnx_runtime, "ONNX Runtime", single=True),
     "onnx-double": Consumer(onnx_runtime, "ONNX Runtime", single=False),
     "c": Consumer(compiled_c, "a compiled program", single=False),

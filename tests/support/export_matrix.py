@@ -85,7 +85,7 @@ def small_net(activation: str, log: bool) -> NetRanker:
 def kinds() -> dict[str, Ranker]:
     """One model of every kind."""
     data = training_data()
-    settings = {"n_estimators": 12, "num_leaves": 7, "n_jobs": 1}
+    settings = {"n_estimators": 12, "num_leaves": 7, "learning_rate": 0.05, "n_jobs": 1}
     trees = LambdaMART("NDCG@10", **settings).fit(data).ranker_
     others = LambdaMART("MAP", random_state=1, **settings).fit(data).ranker_
     line = RankSVM(n_jobs=1).fit(data).ranker_
@@ -102,7 +102,7 @@ def kinds() -> dict[str, Ranker]:
         "net": net,
         "net, ReLU, logarithms": small_net("relu", log=True),
         "trees, net and line": WeightedSum([(0.7, trees), (-0.2, net), (1.1, line)], feature_names=NAMES),
-        "expected grade": McRank(n_estimators=5, num_leaves=7, n_jobs=1).fit(data).ranker_,
+        "expected grade": McRank(n_estimators=5, num_leaves=7, learning_rate=0.05, n_jobs=1).fit(data).ranker_,
     }
 
 
@@ -227,7 +227,7 @@ def letor(train: str, test: str) -> None:
 
     data, other = read_data(train), read_data(test)
     names = list(data.feature_names)
-    trees = LambdaMART("NDCG@10", n_estimators=100).fit(data).ranker_
+    trees = LambdaMART("NDCG@10", n_estimators=100, num_leaves=15, learning_rate=0.05).fit(data).ranker_
     line = RankSVM().fit(data).ranker_
     models = {"trees": trees, "line": line, "sum": WeightedSum([(1.0, trees), (0.1, line)], feature_names=names)}
     for kind, ranker in models.items():

@@ -24,6 +24,8 @@ class Method(StrEnum):
     ctr = "ctr"
     debiased = "debiased"
     examined = "examined"
+    cascade = "cascade"
+    dbn = "dbn"
 
 
 class Likeness(StrEnum):
@@ -58,8 +60,8 @@ def clicks(
         Method,
         typer.Option(
             "--method",
-            help="Share of last clicks, of clicks, of clicks freed of position bias, or clicks per "
-            "examined impression (needs --propensities).",
+            help="Share of last clicks, of clicks, of clicks freed of position bias, clicks per "
+            "examined impression (needs --propensities), or by a model of users who read from the top.",
         ),
     ] = Method.last,
     min_impressions: Annotated[
@@ -94,8 +96,8 @@ def clicks(
         raise DataError("--join and --out are given together: the data to join to, and the file to write")
     if output is None and out is None:
         raise DataError("there is nothing to write: give -o FILE, or --join DATA with --out FILE")
-    from gradrank.data.clicks.labels import write_click_labels
-    from gradrank.data.clicks.propensity import read_propensities
+    from gradrank.data.clicks.label_files import write_click_labels
+    from gradrank.data.clicks.propensity_files import read_propensities
     from gradrank.data.clicks.streaming import stream_click_labels
 
     if (method is Method.examined) != (propensities is not None):
@@ -132,7 +134,7 @@ def clicks(
 
 
 def _join(labels: ClickLabels, path: Path, out: Path, name: str, reading: Reading, notes: Notes) -> None:
-    from gradrank.data.clicks.labels import join_clicks
+    from gradrank.data.clicks.joining import join_clicks
     from gradrank.data.formats.registry import LETOR, format_of, write_data
 
     data, counts = join_clicks(load_data(path, notes, reading), labels, name)

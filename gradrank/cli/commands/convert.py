@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -122,6 +121,7 @@ def _convert_by_blocks(
     from gradrank.data.formats.binary import open_binary
     from gradrank.data.formats.registry import write_data
     from gradrank.data.streaming.to_binary import convert_to_binary
+    from gradrank.runtime.files import temporary_folder
 
     rows = source_of(source, reading)
     regroup = reading.options.get("regroup", True)
@@ -131,8 +131,8 @@ def _convert_by_blocks(
                 notes.say_regrouped(source)
             return
         check_writable(target)
-        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent) as folder:
-            between = Path(folder) / "data.gradrank"
+        with temporary_folder(target) as folder:
+            between = folder / "data.gradrank"
             if convert_to_binary(rows, between, regroup=regroup, progress=progress):
                 notes.say_regrouped(source)
             data = open_binary(between)

@@ -63,7 +63,7 @@ def counterfactual(
 ) -> None:
     """Estimate from a click log what rankers that did not make it would have got."""
     notes = Notes(quiet)
-    from gradrank.data.clicks.propensity import read_propensities
+    from gradrank.data.clicks.propensity_files import read_propensities
     from gradrank.data.clicks.readers import read_click_log
     from gradrank.evaluation.counterfactual import counterfactual as estimate
     from gradrank.evaluation.tables import Column, Table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -139,6 +140,7 @@ def _is_model(path: Path) -> bool:
 
 
 def _model_info(path: Path, show_as: InfoFormat, output: Path | None) -> None:
+    from gradrank.models.display.curves import items, learning_curves
     from gradrank.models.registry import load_ranker
 
     ranker = load_ranker(path)
@@ -155,25 +157,31 @@ def _model_info(path: Path, show_as: InfoFormat, output: Path | None) -> None:
     rows += [(key, str(training[key])) for key in ("source", "learner", "objective", "measure") if training.get(key)]
     if "best" in training and "grown" in training:
         cut = ", interrupted" if training.get("interrupted") else ""
-        rows.append(("best step", f"{training['best']:,} of {training['grown']:,}{cut}"))
+        rows.append(("best step", f"{_told(training['best'])} of {_told(training['grown'])}{cut}"))
+    held = training.get("held_out")
+    if isinstance(held, Mapping):
+        queries, best = (_told(held.get(key)) for key in ("queries", "best"))
+        rows.append(("held out", f"{queries} queries in a first training, best at step {best}"))
+    by_data = training.get("by_data")
+    if isinstance(by_data, list | tuple) and by_data:
+        rows.append(("set by the data", ", ".join(map(str, by_data))))
     rows += [
         (f"{measure} on {name}", _curve(curve))
-        for name, measures in training.get("curves", {}).items()
-        for measure, curve in measures.items()
-        if curve
+        for measure, curves in learning_curves(training).items()
+        for name, curve in curves.items()
     ]
     rows += [
-        (f"effective pairs of {name}", f"{counts[0]:,} at step 1, last {counts[-1]:,}")
-        for name, counts in training.get("effective_pairs", {}).items()
-        if counts
+        (f"effective pairs of {name}", f"{_told(counts[0])} at step 1, last {_told(counts[-1])}")
+        for name, counts in items(training.get("effective_pairs"))
+        if isinstance(counts, list | tuple) and counts
     ]
-    rows += [("note", note) for note in training.get("notes", ())]
-    rows += [(f"training {key}", f"{count:,}" if isinstance(count, int) else str(count))
-             for key, count in training.get("data", {}).items()]  # fmt: skip
-    rows += [("training seconds", f"{training['seconds']:g}")] if "seconds" in training else []
-    rows += [(f"version of {key}", str(number)) for key, number in training.get("versions", {}).items()]
+    notes = training.get("notes")
+    rows += [("note", str(note)) for note in notes] if isinstance(notes, list | tuple) else []
+    rows += [(f"training {key}", _told(count)) for key, count in items(training.get("data"))]
+    rows += [("training seconds", _told(training["seconds"]))] if "seconds" in training else []
+    rows += [(f"version of {key}", str(number)) for key, number in items(training.get("versions"))]
     print_table(_facts(str(path), rows), options.OutputFormat.table)
-    parameters = [(key, str(value)) for key, value in training.get("parameters", {}).items() if value is not None]
+    parameters = [(key, str(value)) for key, value in items(training.get("parameters")) if value is not None]
     if parameters:
         print_table(_facts("parameters", parameters), options.OutputFormat.table)
     if training.get("command"):
@@ -208,7 +216,13 @@ def _model_facts(path: Path, ranker: Ranker) -> dict[str, Any]:
     }
 
 
-def _curve(curve: list[Any]) -> str:
-    values = [float(value) for value in curve]
+def _told(value: Any) -> str:
+    """A fact of a training; files of strangers may hold anything."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _curve(values: list[float]) -> str:
     best = max(range(len(values)), key=lambda step: (values[step] == values[step], values[step]))
     return f"{values[0]:.4f} at step 1, best {values[best]:.4f} at step {best + 1}, last {values[-1]:.4f}"

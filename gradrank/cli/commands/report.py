@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from gradrank.cli import options
+from gradrank.cli.beside_data import find_beside
 from gradrank.cli.common import Notes, parse_measures
 from gradrank.cli.reading import Reading, reads_data
 from gradrank.cli.score_files import check_names, load_models, load_systems
@@ -43,12 +44,43 @@ def report(
     resamples: Annotated[int, typer.Option("--resamples", min=1, help="Permutations or bootstrap resamples.")] = 10_000,
     random_state: options.Seed = 0,
     weighted: options.Weighted = False,
+    query_texts: Annotated[
+        str | None,
+        typer.Option(
+            "--query-texts",
+            metavar="COLUMN|FILE",
+            help="Texts of the queries: a column of DATA, or a file of ids and texts (TSV, CSV or JSON lines).",
+        ),
+    ] = None,
+    document_texts: Annotated[
+        str | None,
+        typer.Option("--document-texts", metavar="COLUMN|FILE", help="Texts of the documents, likewise."),
+    ] = None,
+    segments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--segments",
+            metavar="COLUMN|[NAME=]FILE",
+            help="Compare within parts of the queries: by a column of DATA with one value per query, or a file of "
+            "query ids and values. May be repeated.",
+        ),
+    ] = None,
+    effects: Annotated[
+        int,
+        typer.Option(
+            "--effects",
+            metavar="N",
+            min=0,
+            help="Features of each model to show with what the first measure loses without them and how the mean score "
+            "follows them; 0 for none.",
+        ),
+    ] = 6,
     *,
     reading: Reading,
     n_jobs: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write an HTML report: measures, differences with significance, learning curves, feature importances."""
+    """Write an HTML report: measures, differences with significance, segments, rankings, models and their features."""
     notes = Notes(quiet)
     if not 0 < level < 1:
         raise DataError(f"--level is {level}, expected a number between 0 and 1")
@@ -63,6 +95,7 @@ def report(
     from gradrank.report import write_report
 
     measures = parse_measures(measure, convention)
+    beside, reading = find_beside(data, reading, query_texts, document_texts, segments)
     held, systems = load_systems(data, reading, scores or (), scoring, label, notes, n_jobs)
     with notes.working("evaluating"):
         evaluation = evaluate(held, systems, measures, weighted=weighted, n_jobs=n_jobs)
@@ -78,13 +111,19 @@ def report(
                 resamples=resamples,
                 random_state=random_state,
             )
-    write_report(
-        output,
-        title=title,
-        evaluation=evaluation,
-        comparison=comparison,
-        models=models,
-        data={data.name: held.data},
-        commands=[shlex.join(["gradrank", *sys.argv[1:]])],
-    )
+    with notes.working("writing"):
+        write_report(
+            output,
+            title=title,
+            evaluation=evaluation,
+            comparison=comparison,
+            models=models,
+            data={data.name: held},
+            commands=[shlex.join(["gradrank", *sys.argv[1:]])],
+            texts=beside.texts(held.data),
+            segments=beside.segments_of(held.data, data),
+            scores=None if comparison is None else systems,
+            effects=effects,
+            n_jobs=n_jobs,
+        )
     notes.say(f"wrote {output}")

@@ -133,7 +133,8 @@ def train(
         **shared_out("test", test, test_label),
     }
     run = Run(name, learner, given_files, output)
-    command = run.command(base, labels, reading, checkpoint, worker_words(workers, scheduler, shuffle, ports))
+    more = worker_words(workers, scheduler, shuffle, ports)
+    command = run.command(base, labels, reading, checkpoint, more)
     if shared:
         trainer = SharedRun(run, notes, given_files, readings(given_files, reading, labels), shuffle, port_range(ports))
         trainer.check(ranker if ranker is not None else base)
@@ -141,7 +142,7 @@ def train(
         sets = load_sets(learner, files, notes, reading, labels)
         set_base(learner, sets["train"], files["train"], base, ranker)
     notes.say(f"this command repeats the run: {command}")
-    if not valid and learner.validated:
+    if not valid and learner.validated and not learner.holds_out:
         notes.say(f"there is no --valid: all {learner.unit}s are kept")
     state = keep_state(learner, output, checkpoint, notes)
     began = time.perf_counter()
@@ -151,6 +152,10 @@ def train(
     else:
         run.fit(sets, quiet)
     seconds = time.perf_counter() - began
+    if not run.interrupted:
+        said, command = command, run.command(base, labels, reading, checkpoint, more)
+        if command != said:
+            notes.say(f"with what the data decided, this command repeats the run: {command}")
     learner.ranker_.remember(command=command)
     learner.ranker_.save(output)
     if run.interrupted:

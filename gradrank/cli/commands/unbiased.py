@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,12 +13,27 @@ from gradrank.cli.commands.propensity import propensity_table, say_likelihood, s
 from gradrank.cli.common import Notes, check_writable, load_data, parse_measures, print_table
 from gradrank.cli.parameters import parsed, takes_parameters
 from gradrank.cli.reading import Reading, reads_data
+from gradrank.cli.training import check_algorithm
+from gradrank.errors import DataError
+from gradrank.learners.nets.parameters import NetParameters
 from gradrank.learners.trees.parameters import TreeParameters
+
+if TYPE_CHECKING:
+    from gradrank.evaluation.tables import Table
+    from gradrank.selection.two_towers import TowerTraining
+    from gradrank.selection.unbiased import ClickTraining
 
 _OWN = ("base", "diagnostics", "checkpoint", "checkpoint_every", "positions", "early_stopping_rounds", "train_measure")
 
 
-@takes_parameters(TreeParameters, without=_OWN)
+class Learner(StrEnum):
+    """What learns from the clicks."""
+
+    trees = "trees"
+    two_towers = "two-towers"
+
+
+@takes_parameters(TreeParameters, NetParameters, without=_OWN)
 @reads_data
 def unbiased(
     log: options.LogFile,
@@ -30,6 +46,17 @@ def unbiased(
         Path | None, typer.Option("--judged", metavar="DATA", help="Judged data on which both rankers are evaluated.")
     ] = None,
     measure: options.MeasureNames = None,
+    learner: Annotated[
+        Learner,
+        typer.Option(
+            "--learner",
+            help="Boosted trees on labels that the click model corrects, or a net with a second tower for positions.",
+        ),
+    ] = Learner.trees,
+    click_model: Annotated[
+        options.ClickModelName,
+        typer.Option("--click-model", help="How users are taken to look and click (trees)."),
+    ] = options.ClickModelName.position,
     propensities: options.PropensityFile = None,
     method: Annotated[
         options.PropensityMethod, typer.Option("--method", help="How propensities are found, if they are not given.")
@@ -52,9 +79,17 @@ def unbiased(
     for path in (output, naive):
         if path is not None:
             check_writable(path)
-    from gradrank.data.clicks.propensity import read_propensities
+    given = parsed(parameters)
+    check_algorithm("lambdamart" if learner is Learner.trees else "lambdarank", given)
+    if learner is Learner.two_towers and (
+        propensities is not None
+        or objective is not None
+        or method is not options.PropensityMethod.auto
+        or click_model is not options.ClickModelName.position
+    ):
+        raise DataError("--propensities, --method, --click-model and --objective are for --learner trees")
+    from gradrank.data.clicks.propensity_files import read_propensities
     from gradrank.data.clicks.readers import read_click_log
-    from gradrank.selection.unbiased import OBJECTIVE, train_on_clicks
 
     measures = parse_measures(measure or ["NDCG@10"])
     known = None if propensities is None else read_propensities(propensities)
@@ -62,20 +97,55 @@ def unbiased(
         sessions = read_click_log(log, log_format)
     loaded = load_data(data, notes, reading)
     test = None if judged is None else load_data(judged, notes, reading)
-    result = train_on_clicks(
-        loaded, sessions, propensities=known, method=method.value, objective=objective or OBJECTIVE,
-        parameters=parsed(parameters), random_state=random_state, n_jobs=n_jobs, say=notes.say,
-    )  # fmt: skip
-    say_propensities(result.propensities, notes)
+    result: ClickTraining | TowerTraining
+    if learner is Learner.trees:
+        from gradrank.selection.unbiased import OBJECTIVE, train_on_clicks
+
+        result = train_on_clicks(
+            loaded, sessions, click_model=click_model.value, propensities=known, method=method.value,
+            objective=objective or OBJECTIVE, parameters=given, random_state=random_state, n_jobs=n_jobs, say=notes.say,
+        )  # fmt: skip
+        table = _say_model(result, loaded.n_docs, notes)
+    else:
+        from gradrank.selection.two_towers import train_two_towers
+
+        result = train_two_towers(
+            loaded, sessions, parameters=given, random_state=random_state, n_jobs=n_jobs, say=notes.say
+        )
+        table = _term_table(result)
     say_likelihood(result.held_out, notes)
-    notes.say(f"the model of what attracts is worth {result.strength:.1f} examined impressions per document")
     result.unbiased.save(output)
     if naive is not None:
         result.naive.save(naive)
     if test is None:
-        print_table(propensity_table(result.propensities), show_as)
+        if table is not None:
+            print_table(table, show_as)
         return
     from gradrank.evaluation.compare import compare
 
     systems = {"naive": result.naive, "unbiased": result.unbiased}
     print_table(compare(test, systems, measures, baseline="naive", n_jobs=n_jobs).table(), show_as)
+
+
+def _say_model(result: ClickTraining, n_docs: int, notes: Notes) -> Table | None:
+    """What the click model found, and how many labels rest on clicks."""
+    from gradrank.data.clicks.propensity import Propensities
+
+    notes.say(
+        f"{result.labeled:,} of {n_docs:,} documents have labels from their own clicks; the others have what a model "
+        "of the features says"
+    )
+    if isinstance(result.model, Propensities):
+        say_propensities(result.model, notes)
+        return propensity_table(result.model)
+    if not result.model.converged:
+        notes.say(f"the click model {result.model.kind} has not converged; its labels may still move")
+    return None
+
+
+def _term_table(result: TowerTraining) -> Table:
+    """What each position adds, as people read it."""
+    from gradrank.evaluation.tables import Column, Table
+
+    columns = (Column("position", "count"), Column("log-odds", "number"))
+    return Table(columns, tuple(result.position_terms.items()))

@@ -6,13 +6,13 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from gradrank.errors import DataError
 from gradrank.labeling.project.store import Store
-from gradrank.runtime.files import replacing
+from gradrank.runtime.files import not_written, replacing
 
 try:
     import fcntl
@@ -50,7 +50,10 @@ def backup(store: Store, target: str | Path | None = None, *, keep: int = KEPT) 
     """
     if target is None:
         folder = backup_folder(store.path)
-        folder.mkdir(mode=0o700, exist_ok=True)
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise not_written(error, folder) from None
         moment = datetime.fromtimestamp(store.clock(), UTC).strftime("%Y-%m-%dT%H-%M-%S.%fZ")
         path = folder / f"{moment}.db"
     else:
@@ -62,6 +65,8 @@ def backup(store: Store, target: str | Path | None = None, *, keep: int = KEPT) 
             # One file that can be moved anywhere, not a file with a log beside it.
             copy.execute("PRAGMA journal_mode = DELETE")
             found = copy.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        except sqlite3.OperationalError as error:
+            raise DataError(f"cannot be written: {error}", path=path) from None
         finally:
             copy.close()
         if found != "ok":
@@ -83,6 +88,7 @@ def restore(copy: str | Path, project: str | Path) -> Path | None:
     if not copy.is_file():
         raise DataError("there is no such backup", path=copy)
     aside = None
+    project = project.resolve() if project.is_symlink() else project
     with in_use(project), replacing(project) as temporary:
         shutil.copyfile(copy, temporary)
         # The copy of the copy is looked at: opening a backup would change it.
@@ -95,13 +101,38 @@ def restore(copy: str | Path, project: str | Path) -> Path | None:
         if project.exists():
             moment = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S.%fZ")
             aside = project.with_name(f"{project.name}.replaced-{moment}")
-            for ending in ("", *_LEFTOVERS):
-                # The log belongs to the file: beside another one it would be taken for that one's.
+            _fold_log(project)
+            # A second name, not another one: at every moment a project stands under its name.
+            _link(project, aside)
+            for ending in _LEFTOVERS:
+                # Of a project so damaged that its log could not be folded in. The log belongs to the file: beside
+                # another one it would be taken for that one's.
                 old = project.with_name(project.name + ending)
                 if old.exists():
                     old.rename(aside.with_name(aside.name + ending))
     project.chmod(0o600)
     return aside
+
+
+def _fold_log(project: Path) -> None:
+    """Write what stands in a project's log into its file, and remove the log."""
+    if not project.with_name(project.name + "-wal").exists():
+        return
+    try:
+        connection = sqlite3.connect(f"{project.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
+    except sqlite3.Error:
+        return
+    with suppress(sqlite3.Error):
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()  # the last one to close removes the log
+
+
+def _link(old: Path, new: Path) -> None:
+    try:
+        os.link(old, new)
+    except OSError:  # a file system without second names
+        shutil.copyfile(old, new)
+        _sync(new)
 
 
 @contextmanager
@@ -113,14 +144,18 @@ def in_use(project: str | Path) -> Iterator[None]:
         handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:
         raise DataError(f"cannot be written: {error.strerror}", path=lock) from None
+    claimed = False
     try:
         if fcntl is not None:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise DataError("is being served or restored by another process", path=path) from None
+        claimed = True
         yield
     finally:
+        if claimed and not path.exists():
+            lock.unlink(missing_ok=True)  # there is nothing to be claimed by anybody
         os.close(handle)
 
 

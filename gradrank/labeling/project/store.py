@@ -24,6 +24,7 @@ _BUSY_MILLISECONDS = 30_000
 _MAGIC = b"SQLite format 3\0"
 # Tables whose rows can no longer be changed, STRICT: 3.37.
 _OLDEST_SQLITE = (3, 37)
+_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 class Store:
@@ -101,8 +102,9 @@ class Store:
             except sqlite3.OperationalError as error:
                 raise DataError(f"cannot be written: {error}", path=self.path) from None
             try:
-                yield connection
-                connection.execute("COMMIT")
+                with _disk_errors(self.path):
+                    yield connection
+                    connection.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
@@ -181,18 +183,41 @@ def create_project(path: str | Path, *, title: str = "", guidelines: str = "") -
         raise DataError("is already there", path=path) from None
     except OSError as error:
         raise DataError(f"cannot be written: {error.strerror}", path=path) from None
+    try:
+        _fill(path, {"title": title or path.stem, "guidelines": guidelines})
+        return Store(path)
+    except BaseException:
+        # Half a project would stand in the way of the next attempt.
+        for ending in ("", "-wal", "-shm", "-journal"):
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+        raise
+
+
+def _fill(path: Path, settings: dict[str, str]) -> None:
     schema = resources.files("gradrank.labeling.project").joinpath("schema.sql").read_text(encoding="utf-8")
     connection = _connect(path)
     try:
-        connection.executescript(
-            f"BEGIN IMMEDIATE; {schema}; PRAGMA application_id = {APPLICATION_ID}; "
-            f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT"
-        )
-        settings = {"title": title or path.stem, "guidelines": guidelines}
-        connection.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())
+        with _disk_errors(path):
+            connection.executescript(
+                f"BEGIN IMMEDIATE; {schema}; PRAGMA application_id = {APPLICATION_ID}; "
+                f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT"
+            )
+            connection.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())
+            # Into the file itself while there is room: closing would not tell that there is none.
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     finally:
         connection.close()
-    return Store(path)
+
+
+@contextmanager
+def _disk_errors(path: Path) -> Iterator[None]:
+    """Turn what SQLite raises for a disk that is full, read-only or broken into our error."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF not in _DISK:
+            raise
+        raise DataError(f"cannot be written: {error}", path=path) from None
 
 
 def note(connection: sqlite3.Connection, at: float, action: str, detail: str) -> None:
@@ -206,9 +231,14 @@ def _connect(path: Path) -> sqlite3.Connection:
         f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False
     )
     # The time to wait comes first: changing to WAL needs a lock too.
-    connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA trusted_schema = OFF")
+    try:
+        with _disk_errors(path):
+            connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA trusted_schema = OFF")
+    except BaseException:
+        connection.close()
+        raise
     return connection

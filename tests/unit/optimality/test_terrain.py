@@ -126,7 +126,7 @@ def test_weights_without_bounds_are_refused() -> None:
     terrain = Terrain(LinearRanker([1e270]), data, NDCG())
     with pytest.raises(ModelError, match="not finite numbers when its weights are moved"):
         terrain.changes(np.array([[1.0]]), np.array([1e290]))
-    with pytest.raises(ModelError, match="not finite"):
+    with pytest.raises(ModelError, match="gets the score inf, which is not a finite number"):
         Terrain(LinearRanker([1e290]), data, NDCG())
 
 

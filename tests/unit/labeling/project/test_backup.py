@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from gradrank.errors import DataError
 from gradrank.labeling.project.backup import backup, backup_folder, in_use, restore
-from gradrank.labeling.project.store import Store
+from gradrank.labeling.project.store import Store, create_project
 
 
 def test_a_copy_holds_what_was_there(project: Store, tmp_path: Path) -> None:
@@ -89,3 +90,45 @@ def test_a_project_in_use_is_not_replaced(project: Store, tmp_path: Path) -> Non
     with in_use(project.path), pytest.raises(DataError, match="is being served"):
         restore(copy, project.path)
     restore(copy, project.path)
+
+
+def test_a_refused_copy_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "copy.db").write_bytes(b"rubbish")
+    with pytest.raises(DataError, match="labeling project"):
+        restore(tmp_path / "copy.db", tmp_path / "new.db")
+    assert [path.name for path in tmp_path.iterdir()] == ["copy.db"]
+
+
+def test_a_project_stands_under_its_name_at_every_moment(
+    project: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = backup(project, tmp_path / "copy.db")
+    project.set_setting("title", "Later")
+    log = project.path.with_name(project.path.name + "-wal")
+    left = log.read_bytes()
+    project.close()
+    log.write_bytes(left)  # as a killed process leaves it
+    seen: list[str] = []
+    before = Path.replace
+
+    def look(self: Path, target: Path) -> Path:
+        with Store(project.path) as standing:
+            seen.append(standing.setting("title"))
+        return before(self, target)
+
+    monkeypatch.setattr(Path, "replace", look)
+    aside = restore(copy, project.path)
+    assert seen == ["Later"]
+    assert aside is not None
+    with Store(aside) as replaced:
+        assert replaced.setting("title") == "Later"
+
+
+def test_a_project_that_could_not_be_made_does_not_stand_in_the_way(tmp_path: Path) -> None:
+    path = tmp_path / "project.db"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gradrank.labeling.project.store.SCHEMA_VERSION", "no number; SELECT no_such_function()")
+        with pytest.raises(sqlite3.OperationalError):
+            create_project(path)
+    assert list(tmp_path.iterdir()) == []
+    create_project(path).close()

@@ -1,0 +1,217 @@
+"""Try changed inputs for as long as wanted, each target in a process of its own; keep those that make trouble.
+
+    python -m tests.fuzz --minutes 60 [--only models] [--seed 1] [--keep .fuzz] [--processes 2] [--checked]
+    python -m tests.fuzz --inputs 100000          so many in all, instead of a time
+    python -m tests.fuzz --again .fuzz/FILE       one kept input once more
+
+Trouble is: an exception other than GradrankError, the end of the process, more than 2 seconds of a
+processor (or 60 of the clock), more than 256 MB. With
+``--checked`` compiled kernels check every index. The exit code is 1 if there was any trouble.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import select
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import warnings
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.fuzz.targets import Target, all_targets
+
+SLOW_SECONDS = 2.0
+HANGING_SECONDS = 60.0
+MOST_MEGABYTES = 256
+# Beyond this the process is stopped by the system before the machine suffers.
+_ADDRESS_SPACE = 12 << 30
+# Inputs of one process; memory that leaks shows sooner in long ones.
+_BATCH = 20_000
+FINE = ("accepted", "refused")
+
+
+@dataclass
+class Tally:
+    """What came of a target's inputs."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    slowest: float = 0.0
+
+    def line(self, name: str) -> str:
+        """One row of the table."""
+        count = self.outcomes
+        trouble = " ".join(f"{key} {count[key]}" for key in sorted(count) if key not in FINE)
+        total = sum(count.values())
+        return f"{name:<32} {total:>8} {count['accepted']:>9} {count['refused']:>8} {self.slowest:>8.2f} s  {trouble}"
+
+
+def megabytes() -> float:
+    """The most memory that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def kept_name(target: str, seed: int, number: int, outcome: str) -> str:
+    """The name of the file that keeps an input."""
+    return f"{target.replace('/', '-').replace(' ', '_')}-{seed}-{number}-{outcome}"
+
+
+def child(targets: list[Target], options: argparse.Namespace) -> None:
+    """Try inputs of all targets in turn; a line on standard output for each: outcome, seconds, target."""
+    resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
+    warnings.simplefilter("ignore")
+    end = time.monotonic() + 60.0 * options.minutes
+    current = options.keep / f"now-{os.getpid()}"
+    with tempfile.TemporaryDirectory() as folder:
+        # Valid inputs load modules and compile kernels, before time and memory count.
+        for target in targets:
+            for content in target.seeds().values():
+                target.run(content, Path(folder))
+        print(f"ready 0 {current}", flush=True)
+        for turn in range(options.first, options.first + options.inputs):
+            target, number = targets[turn % len(targets)], turn // len(targets)
+            content = target.input(number, options.seed)
+            current.write_bytes(content)
+            # Processor time: on a busy machine the clock tells nothing of the input.
+            before, began = megabytes(), time.process_time()
+            note = ""
+            try:
+                outcome: str = target.run(content, Path(folder))
+            except Exception as error:
+                outcome, note = "foreign", "".join(traceback.format_exception(error))
+            seconds = time.process_time() - began
+            grown = megabytes() - before
+            if outcome in FINE and (seconds > SLOW_SECONDS or grown > MOST_MEGABYTES):
+                outcome, note = "slow" if seconds > SLOW_SECONDS else "large", f"{seconds:.2f} s, {grown:.0f} MB"
+            if outcome not in FINE:
+                kept = options.keep / kept_name(target.name, options.seed, number, outcome)
+                kept.write_bytes(content)
+                kept.with_name(kept.name + ".txt").write_text(f"{target.name}\n{note}")
+            print(f"{outcome} {seconds:.4f} {target.name}", flush=True)
+            if time.monotonic() > end:
+                break
+    current.unlink(missing_ok=True)
+
+
+def batch(names: list[str], first: int, minutes: float, options: argparse.Namespace, tallies: dict[str, Tally]) -> int:
+    """Inputs in a child process; gives how many were tried. A child that ends or hangs loses its last input only."""
+    environment = dict(os.environ)
+    if options.checked:
+        environment |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(Path(".numba-checked").absolute())}
+    arguments = {
+        "--child": ",".join(names), "--first": first, "--inputs": min(_BATCH, options.inputs - first),
+        "--minutes": minutes, "--seed": options.seed, "--keep": options.keep,
+    }  # fmt: skip
+    command = [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz"]
+    command += [str(part) for pair in arguments.items() for part in pair]
+    errors = options.keep / f"stderr-{threading.get_ident()}"
+    tried = 0
+    current: Path | None = None
+    pipes = {"stdout": subprocess.PIPE, "env": environment}
+    with errors.open("wb") as log, subprocess.Popen(command, stderr=log, **pipes) as run:
+        assert run.stdout is not None
+        rest = b""
+        while True:
+            # Starting takes as long as it takes: kernels are compiled, and the machine may be busy.
+            ready, _, _ = select.select([run.stdout], [], [], None if current is None else HANGING_SECONDS)
+            piece = os.read(run.stdout.fileno(), 1 << 16) if ready else b""
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in lines:
+                word, seconds, name = line.decode().split(" ", 2)
+                if word == "ready":
+                    current = Path(name)
+                    continue
+                tallies[name].outcomes[word] += 1
+                tallies[name].slowest = max(tallies[name].slowest, float(seconds))
+                tried += 1
+            if not piece:
+                break
+        if not ready:
+            run.kill()
+        code = run.wait()
+    said = errors.read_text(errors="replace")
+    errors.unlink()
+    if code == 0:
+        return tried
+    if current is None:
+        raise RuntimeError(f"the process did not start:\n{said}")
+    word = "crash" if ready else "hang"
+    name = names[(first + tried) % len(names)]
+    kept = options.keep / kept_name(name, options.seed, (first + tried) // len(names), word)
+    if current.exists():
+        current.replace(kept)
+    kept.with_name(kept.name + ".txt").write_text(f"{name}\nexit code {code}\n{said}")
+    tallies[name].outcomes[word] += 1
+    return tried + 1
+
+
+def work(names: list[str], options: argparse.Namespace, tallies: dict[str, Tally]) -> None:
+    """Child processes one after another, until the time or the inputs are used up."""
+    end = time.monotonic() + 60.0 * options.minutes
+    done = 0
+    while done < options.inputs and time.monotonic() < end:
+        done += batch(names, done, (end - time.monotonic()) / 60.0, options, tallies)
+
+
+def again(path: Path) -> None:
+    """Try a kept input; its neighbor with the ending .txt tells of which target."""
+    target = all_targets()[path.with_name(path.name + ".txt").read_text().split("\n")[0]]
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        print(target.run(path.read_bytes(), Path(folder)), f"{time.perf_counter() - began:.2f} s", megabytes(), "MB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--inputs", type=int, help="so many in all, instead of a time")
+    parser.add_argument("--only", default="", help="targets whose name starts so")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, default=Path(".fuzz"), help="folder for inputs that make trouble")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--checked", action="store_true", help="compiled kernels check every index")
+    parser.add_argument("--again", type=Path, metavar="FILE", help="try a kept input once more")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.again is not None:
+        again(options.again)
+        return
+    options.keep.mkdir(parents=True, exist_ok=True)
+    if options.child is not None:
+        child([all_targets()[name] for name in options.child.split(",")], options)
+        return
+    names = [name for name in all_targets() if name.startswith(options.only)]
+    if not names:
+        raise SystemExit(f"no target starts with {options.only!r}, expected one of {', '.join(all_targets())}")
+    tallies = {name: Tally() for name in names}
+    if options.inputs is not None:
+        options.minutes = float("inf")
+    options.inputs = sys.maxsize if options.inputs is None else -(-options.inputs // options.processes)
+    parts = [names[start :: options.processes] for start in range(options.processes)]
+    with ThreadPoolExecutor(options.processes) as pool:
+        runs = [pool.submit(work, part, options, tallies) for part in parts if part]
+    for run in runs:
+        run.result()
+    print(f"{'target':<32} {'inputs':>8} {'accepted':>9} {'refused':>8} {'slowest':>10}  trouble")
+    total = Tally()
+    for name, tally in tallies.items():
+        print(tally.line(name))
+        total.outcomes += tally.outcomes
+        total.slowest = max(total.slowest, tally.slowest)
+    print(total.line("all"))
+    if set(total.outcomes) - set(FINE):
+        print(f"inputs that made trouble are in {options.keep}; try one again with --again FILE")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
