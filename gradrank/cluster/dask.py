@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
-from gradrank.cluster.dask_task import LOOK_SECONDS, answered, dask_task
+from gradrank.cluster.dask_task import LOOK_SECONDS, SchedulerSilentError, answered, dask_task
 from gradrank.cluster.launcher import GRACE_SECONDS, Heard, Launcher, first_cause
 from gradrank.cluster.mesh import LostPeer
 from gradrank.cluster.worker import Job, failure_of, worker_name
@@ -93,8 +93,10 @@ class DaskWorkers(Launcher):
         try:
             return watch.outcome(said, heard)
         except (OSError, RuntimeError) as error:
-            if isinstance(error, ClusterError) or self.client.status == "running":
+            known = isinstance(error, ClusterError) and not isinstance(error, SchedulerSilentError)
+            if known or self.client.status == "running":
                 raise
+            # A question that was on its way when the scheduler ended is waited for in vain.
             raise ClusterError(f"the Dask scheduler is gone: {error}") from None
         finally:
             watch.end()

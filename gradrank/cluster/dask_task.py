@@ -20,12 +20,16 @@ _BEAT_SECONDS = 5.0
 _ANSWER_SECONDS = 25.0
 
 
+class SchedulerSilentError(ClusterError):
+    """The scheduler does not answer; whether it hangs or is gone, the state of the connection tells."""
+
+
 def answered(ask: Callable[..., Any], *arguments: Any, seconds: float = _ANSWER_SECONDS, **options: Any) -> Any:
     """What the scheduler answers to a question; one that hangs would be waited for without an end."""
     try:
         return ask(*arguments, callback_timeout=seconds, **options)
     except TimeoutError:
-        raise ClusterError(f"the Dask scheduler has not answered for {seconds:.0f} s") from None
+        raise SchedulerSilentError(f"the Dask scheduler has not answered for {seconds:.0f} s") from None
 
 
 def dask_task(job: dict[str, Any], rank: int, name: str) -> dict[str, Any]:

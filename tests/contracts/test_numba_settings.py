@@ -43,7 +43,7 @@ def test_kernels_under_another_setting(setting: str, request: pytest.FixtureRequ
     files = [str(path) for path in sorted(TESTS.rglob("test_*.py")) if any(mark in path.read_text() for mark in MARKS)]
     assert len(files) > 10
     # Code with checks has a cache of its own, kept from one run of the tests to the next.
-    kept = request.config.cache
+    kept = getattr(request.config, "cache", None)
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "NUMBA_"))}
     environment |= {
         setting: "1",
