@@ -6,6 +6,7 @@ OLDEST_PYTHON ?= python3.11
 CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 OLDEST := .venv-oldest/bin
+RELEASE := .venv-release/bin
 PIP = -m pip install --quiet --disable-pip-version-check
 INSTALL = $(BIN)/python $(PIP) $(addprefix -c ,$(CONSTRAINTS))
 PYTEST := pytest -n 2 --dist worksteal
@@ -16,7 +17,7 @@ CHECKED := $(addprefix tests/unit/,combine data/formats learners measures models
 # Threads of LightGBM that wait must sleep, not spin: on cores that others use too, spinning costs many times the work.
 demo test test-oldest test-checked coverage fuzz: export OMP_WAIT_POLICY := passive
 
-.PHONY: help demo test test-oldest test-checked fuzz coverage lint bench docs constraints browser java clean clean-cache
+.PHONY: help demo test test-oldest test-checked fuzz coverage lint bench docs constraints package notices sbom audit browser java clean clean-cache
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,11 +68,25 @@ constraints: | .venv/bin/python ## take the newest versions of all dependencies 
 	$(BIN)/python .ci/constraints.py > constraints.new
 	mv constraints.new constraints.txt
 
+package: .venv-release/.tools ## build sdist and wheel into dist/, and try the wheel in clean environments, base and each extra
+	$(RELEASE)/python .ci/package.py dist $(EXTRAS)
+
+notices: .venv/.dev ## the licences of what gradrank needs, into docs/third-party.md
+	$(BIN)/python docs/make_notices.py
+
+# Of what users install, not of what developers do.
+sbom: .venv-release/.tools .venv-release/.shipped ## a CycloneDX list of what gradrank[all] installs, into dist/sbom.json
+	mkdir -p dist
+	$(RELEASE)/cyclonedx-py environment --pyproject pyproject.toml --of JSON -o dist/sbom.json .venv-shipped/bin/python
+
+audit: .venv-release/.tools .venv-release/.shipped ## known vulnerabilities of what gradrank[all] installs
+	$(RELEASE)/python .ci/audit.py $(RELEASE)/pip-audit .venv-shipped/lib/python3*/site-packages
+
 docs: .venv/.dev ## build the site into site/
 	$(BIN)/mkdocs build --strict --quiet
 
 clean: clean-cache ## remove everything that can be made again
-	rm -rf .venv .venv-oldest .numba-checked .fuzz build dist site demo htmlcov *.egg-info .coverage .coverage.* .hypothesis .pytest_cache \
+	rm -rf .venv .venv-oldest .venv-release .venv-shipped .numba-checked .fuzz build dist site demo htmlcov *.egg-info .coverage .coverage.* .hypothesis .pytest_cache \
 	  .mypy_cache .ruff_cache .import_linter_cache constraints.new
 
 clean-cache: ## forget compiled kernels
@@ -94,4 +109,16 @@ clean-cache: ## forget compiled kernels
 .venv-oldest/.test: pyproject.toml constraints-oldest.txt
 	$(OLDEST_PYTHON) -m venv .venv-oldest
 	$(OLDEST)/python $(PIP) -c constraints-oldest.txt -e '.[test]'
+	touch $@
+
+# Tools for releases, apart from what is developed with.
+.venv-release/.tools:
+	$(PYTHON) -m venv .venv-release
+	$(RELEASE)/python $(PIP) build cyclonedx-bom pip-audit
+	touch $@
+
+# What users get.
+.venv-release/.shipped: pyproject.toml $(CONSTRAINTS) | .venv-release/.tools
+	$(PYTHON) -m venv .venv-shipped
+	.venv-shipped/bin/python $(PIP) $(addprefix -c ,$(CONSTRAINTS)) '.[all]'
 	touch $@

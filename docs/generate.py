@@ -9,7 +9,6 @@ import inspect
 import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -59,7 +58,6 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def pages() -> Iterator[tuple[str, str]]:
     """Path and text of every generated page."""
-    yield "getting-started.md", tour_page()
     yield "reference/measures.md", measures_page()
     yield "reference/conventions.md", conventions_page()
     yield "reference/learners.md", learners_page()
@@ -71,16 +69,6 @@ def pages() -> Iterator[tuple[str, str]]:
 def rooms() -> list[str]:
     """The rooms that hold something."""
     return [room for room in ROOMS if modules(room)]
-
-
-def tour_page() -> str:
-    """The tour of the README, which the tests run."""
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-    tour = readme.split("## Five-minute tour\n")[1].split("\n## ")[0]
-    return (
-        "# Getting started\n\nInstall with `pip install .` from a clone, or `pip install '.[all]'`.\n"
-        + tour.replace("<!-- run -->\n", "")
-    )
 
 
 # ---------------------------------------------------------------------- learners

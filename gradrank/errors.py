@@ -172,3 +172,7 @@ class DoubtfulDataWarning(GradrankWarning):
 
 class NotConvergedWarning(GradrankWarning):
     """Training ended while the validation measure was still rising: more steps are likely to help."""
+
+
+class GoingAwayWarning(GradrankWarning, FutureWarning):
+    """Something that a later version no longer has; says which version, and what to use instead."""

@@ -46,6 +46,7 @@ from gradrank.cli.commands import (
     train,
     tune,
     unbiased,
+    warm_up,
 )
 from gradrank.cli.interruption import EXIT_INTERRUPTED
 from gradrank.errors import GradrankError
@@ -137,6 +138,7 @@ app.command("interleave")(interleave.interleave)
 app.add_typer(label.app, name="label")
 app.command("make-data")(make_data.make_data)
 app.add_typer(experiment.app, name="experiment")
+app.command("warm-up")(warm_up.warm_up)
 
 
 def _show_version(asked: bool) -> None:

@@ -11,6 +11,8 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -34,6 +36,56 @@ except ImportError:
 _LOCK_NAME = "gradrank.lock"
 _SEAL_BYTES = 4
 
+
+@dataclass
+class CacheUse:
+    """What became of the kernels that were needed while somebody looked."""
+
+    kept: int = 0
+    """Compiled, and written into the cache."""
+    loaded: int = 0
+    """Found there."""
+    folders: set[Path] = field(default_factory=set)
+    refused: OSError | None = None
+    """Why a kernel could not be written."""
+
+    @property
+    def folder(self) -> Path | None:
+        """The innermost folder that holds them all."""
+        return Path(os.path.commonpath(self.folders)) if self.folders else None
+
+
+_watching: list[CacheUse] = []
+
+
+@contextmanager
+def cache_use() -> Iterator[CacheUse]:
+    """Look at what the cache is used for, in this process.
+
+    >>> with cache_use() as use:
+    ...     pass
+    >>> use.kept, use.loaded, use.folder
+    (0, 0, None)
+    """
+    use = CacheUse()
+    _watching.append(use)
+    try:
+        yield use
+    finally:
+        _watching.remove(use)
+
+
+def _tell(kind: str, folder: str) -> None:
+    for use in _watching:
+        setattr(use, kind, getattr(use, kind) + 1)
+        use.folders.add(Path(folder))
+
+
+def _tell_refused(error: OSError) -> None:
+    for use in _watching:
+        use.refused = use.refused or error
+
+
 if IndexDataCacheFile is not None:
 
     class SharedCacheFile(IndexDataCacheFile):  # type: ignore[misc]
@@ -53,10 +105,21 @@ if IndexDataCacheFile is not None:
 
         def save(self, key: Any, data: Any) -> None:
             self._key = key
-            with suppress(OSError), self._locked():
-                super().save(key, data)
+            try:
+                with self._locked():
+                    super().save(key, data)
+            except OSError as error:
+                _tell_refused(error)
+            else:
+                _tell("kept", self._cache_path)
 
         def load(self, key: Any) -> Any:
+            found = self._found(key)
+            if found is not None:
+                _tell("loaded", self._cache_path)
+            return found
+
+        def _found(self, key: Any) -> Any:
             self._key = key
             try:
                 with self._locked():
@@ -127,8 +190,10 @@ def with_numbas_cache(function: Any, options: dict[str, Any]) -> Any:
 
 @contextmanager
 def _no_file_errors() -> Iterator[None]:
-    with suppress(OSError):
+    try:
         yield
+    except OSError as error:
+        _tell_refused(error)
 
 
 def share_cache(dispatcher: Any, state: str) -> bool:

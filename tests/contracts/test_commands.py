@@ -170,6 +170,7 @@ WRONG: dict[str, list[tuple[tuple[object, ...], str]]] = {
         (("--train", "data.txt", "-o", "data.txt"), "data.txt: "),
         (("--train", "data.txt"), "nothing to write"),
     ],
+    "warm-up": [],  # takes nothing that could be wrong; its cache is tried in tests/e2e/test_cli_warm_up.py
     "experiment list": [],  # takes nothing that could be wrong
     "experiment show": [(("no-such-one",), "no-such-one")],
     "experiment run": [

@@ -21,7 +21,7 @@ from gradrank.data.formats.number_kernel import (
     is_blank,
     parse_number,
 )
-from gradrank.data.precision import FLOAT32_WHOLE, FLOAT64_WHOLE, Matrix
+from gradrank.data.precision import FLOAT32_WHOLE, FLOAT64_WHOLE
 from gradrank.runtime.kernels import njit
 
 # What is wrong with a line. The kinds of number of number_kernel come first.
@@ -164,7 +164,9 @@ def _same(text: NDArray[np.uint8], one: int, other: int, length: int) -> bool:
 @njit(cache=True, nogil=True, plain=True)
 def parse_lines(
     text: NDArray[np.uint8],
-    features: Matrix,
+    narrow: NDArray[np.float32],
+    wide: NDArray[np.float64],
+    exact: bool,
     labels: NDArray[np.float32],
     first_index: int,
     last_index: int,
@@ -177,12 +179,15 @@ def parse_lines(
     uncertain: NDArray[np.int64],
     counts: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Read the documents of a text into ``features`` (zero before) and ``labels``.
+    """Read the documents of a text into ``wide`` if ``exact``, else into ``narrow`` (zero before), and ``labels``.
+
+    The other one is not touched. A kernel for either type alone would be compiled twice: files with long numbers are
+    read as both.
 
     ``docids[row]`` becomes start and length of the document's id; ``runs[run]`` the first row of each run
     of equal query ids with start and length of that id; ``uncertain`` the numbers left to the caller: row,
     column (-1 for the label), position. ``counts`` (zero before) becomes the numbers of documents, runs and
-    uncertain numbers, and of the columns needed if ``features`` has too few, and whether there are numbers with so many
+    uncertain numbers, and of the columns needed if there are too few, and whether there are numbers with so many
     digits that float32 may not hold them. Features without a column and uncertain numbers without room are not stored:
     ``counts`` tells, and the caller calls again with larger arrays. ``last_row_of`` (-1 before) is where each column
     was last met, to find features given twice. ``changed`` is set for columns with a number from 2^24 to 2^53, or its
@@ -191,8 +196,7 @@ def parse_lines(
     Gives what is wrong (:data:`OK` if nothing) and where.
     """
     size = len(text)
-    width = features.shape[1]
-    exact = features.itemsize == 8
+    width = wide.shape[1] if exact else narrow.shape[1]
     n_uncertain = 0
     n_runs = 0
     row = 0
@@ -226,7 +230,10 @@ def parse_lines(
 
             if 0 <= column < width:
                 # Unsigned indices spare the test for positions counted from the end.
-                features[np.uint64(row), np.uint64(column)] = value
+                if exact:
+                    wide[np.uint64(row), np.uint64(column)] = value
+                else:
+                    narrow[np.uint64(row), np.uint64(column)] = value
                 if digits > SHORT_NUMBERS_END and kind != NAN:
                     counts[LONG_NUMBERS] = 1
                     if FLOAT32_WHOLE < abs(value) <= FLOAT64_WHOLE and np.float32(value) != value:

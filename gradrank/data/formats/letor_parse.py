@@ -63,12 +63,17 @@ def parse_part(
     runs = np.empty((n_docs if rules.wants_qid else 0, 3), dtype=np.int64)
     uncertain = np.empty((16, 3), dtype=np.int64)
     changed = np.zeros(features.shape[1], dtype=bool)
+    exact = features.dtype == np.float64
+    narrow = np.empty((0, 0), np.float32) if exact else features
+    wide = features if exact else np.empty((0, 0))
     while True:
         counts = np.zeros(5, dtype=np.int64)
         last_row_of = np.full(features.shape[1], -1, dtype=np.int64)
         code, offset = kernel.parse_lines(
             chunk,
-            features,
+            narrow,
+            wide,
+            exact,
             labels,
             rules.first_index,
             rules.last_index,

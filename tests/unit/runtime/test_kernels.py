@@ -191,6 +191,36 @@ def test_commands_on_a_terminal_say_that_they_compile(
     assert ("compiling" in capsys.readouterr().err) == said
 
 
+WATCHED = """
+from pathlib import Path
+from gradrank.runtime.kernel_cache import cache_use
+
+with cache_use() as use:
+    {script}
+print(use.kept, use.loaded, sorted(map(str, use.folders)), use.refused is not None)
+"""
+
+
+def test_somebody_can_look_at_what_the_cache_is_used_for(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def look(before: str = "") -> list[str]:
+        code = before + WATCHED.format(script="import runpy; runpy.run_path(__import__('sys').argv.pop(1))")
+        call = [sys.executable, "-B", "-c", code, str(script), "float64"]
+        done = subprocess.run(call, capture_output=True, text=True, env=environment, check=True)
+        return done.stdout.splitlines()[-1].split(maxsplit=2)
+
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"
+    assert look(full) == ["0", "0", "[] True"]
+    [kept, loaded, where] = look()
+    assert (kept, loaded) == ("1", "0")
+    assert str(tmp_path / "cache") in where
+    assert where.endswith("False")
+    assert look() == ["0", "1", where]
+
+
 def test_a_cache_that_cannot_be_read_or_written_does_no_harm(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
