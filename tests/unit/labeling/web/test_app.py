@@ -162,7 +162,22 @@ def test_the_cookie_is_out_of_reach(place: Place) -> None:
 def test_guessing_links_is_slowed_down(place: Place) -> None:
     codes = [place.stranger.post(f"/join/1-guess{number}").status_code for number in range(12)]
     assert codes == [404] * 10 + [429] * 2
-    assert place.stranger.get(f"/join/{place.tokens['ada']}").status_code == 429
+    assert place.stranger.post("/join/1-guess").status_code == 429
+
+
+def test_those_who_fail_lock_nobody_out(place: Place) -> None:
+    """All have one address, as behind a proxy that does not pass addresses on."""
+    for number in range(12):
+        place.stranger.post(f"/join/1-guess{number}")
+    assert "Ada" in place.stranger.get(f"/join/{place.tokens['ada']}").text
+    assert place.stranger.post(f"/join/{place.tokens['ada']}").status_code == 303
+
+
+@pytest.mark.parametrize("number", ["9223372036854775808", "9" * 5000, "-1", "0", "1.0", "x", "٣"])
+def test_numbers_that_no_assignment_has(place: Place, number: str) -> None:
+    assert place.ada.get(f"/task/{number}").status_code == 404
+    for action in ("vote", "pause", "resume", "activity"):
+        assert place.ada.post(f"/task/{number}/{action}", data={"csrf": ""}).status_code == 404
 
 
 # ---------------------------------------------------------------------- only our own forms
@@ -181,6 +196,10 @@ def test_a_form_needs_the_sessions_token(place: Place) -> None:
         {"origin": "null"},
         {"origin": "http://testserver.evil.example"},
         {"origin": "http://testserver:8080"},
+        {"origin": "http://["},
+        {"origin": "http://testserver:port"},
+        {"origin": "testserver"},
+        {"origin": ""},
     ],
 )
 def test_forms_of_other_sites_are_refused(place: Place, headers: dict[str, str]) -> None:
