@@ -254,9 +254,11 @@ def serve(
     ] = "",
 ) -> None:
     """Serve the pages of assessors and owner until interrupted."""
+    from gradrank.labeling.project.store import Store
+    from gradrank.labeling.web.server import BUSY_SECONDS
     from gradrank.labeling.web.server import serve as serve_project
 
-    with _open(project) as store:
+    with Store(project, busy_seconds=BUSY_SECONDS) as store:
         serve_project(store, host=host, port=port, public_url=public_url, say=typer.echo)
 
 

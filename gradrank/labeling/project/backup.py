@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gradrank.errors import DataError
+from gradrank.errors import DataError, ProjectUnavailableError
 from gradrank.labeling.project.store import Store
 from gradrank.runtime.files import not_written, replacing
 
@@ -66,7 +66,7 @@ def backup(store: Store, target: str | Path | None = None, *, keep: int = KEPT) 
             copy.execute("PRAGMA journal_mode = DELETE")
             found = copy.execute("PRAGMA integrity_check(1)").fetchone()[0]
         except sqlite3.OperationalError as error:
-            raise DataError(f"cannot be written: {error}", path=path) from None
+            raise ProjectUnavailableError(f"cannot be written: {error}", path=path) from None
         finally:
             copy.close()
         if found != "ok":

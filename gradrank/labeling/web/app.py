@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from gradrank.errors import DataError, MissingExtraError
+from gradrank.errors import DataError, MissingExtraError, ProjectUnavailableError
 from gradrank.labeling.judgments import Verdict
 from gradrank.labeling.project.access import Access, RateLimit, Visitor
 from gradrank.labeling.project.backup import backup
 from gradrank.labeling.project.judging import Answer, Desk, Vote, Work
-from gradrank.labeling.project.store import Store
+from gradrank.labeling.project.store import Store, unavailable
 from gradrank.labeling.web.pages import home_page, templates, work_page
 from gradrank.labeling.web.security import App, Guard, read_form
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 BACKUP_SECONDS = 3600.0
+_LOG = logging.getLogger("gradrank.labeling")
+_RETRY_SECONDS = 2
 _ATTEMPTS, _ATTEMPT_SECONDS = 10, 60.0
 # Digits that SQLite's integers hold for sure.
 _LONGEST_NUMBER = 18
@@ -111,12 +113,31 @@ class Site:
 
     def _guarded(self, request: Request, view: Callable[[], Response]) -> Response:
         try:
-            return view()
-        except Refused as refused:
-            return self.refusal(request, refused)
+            with unavailable(self.store.path):
+                try:
+                    return view()
+                except Refused as refused:
+                    return self.refusal(request, refused)
+        except ProjectUnavailableError as error:
+            _LOG.error("%s", error)
+            return self._busy()
         except DataError as error:
-            # Wrong input; what it says names no other's data.
-            return self.refusal(request, Refused(400, "That cannot be done", str(error)))
+            # Wrong input; what it says names no other's data. Where the project lies is the owner's alone.
+            return self.refusal(request, Refused(400, "That cannot be done", error.message))
+
+    def _busy(self) -> Response:
+        """Come back later; made without a look into the project, which may be what does not work."""
+        from starlette.responses import HTMLResponse
+
+        text = self.environment.get_template("message.html").render(
+            project="",
+            visitor=None,
+            heading="Not saved yet",
+            text="The project is busy. Go back in a moment and send it again.",
+            back="",
+            back_text="",
+        )
+        return HTMLResponse(text, status_code=503, headers={"retry-after": str(_RETRY_SECONDS)})
 
     def refusal(self, request: Request, refused: Refused) -> Response:
         """The page that says no."""
@@ -188,7 +209,7 @@ async def _hourly(store: Store) -> None:
             await asyncio.to_thread(backup, store)
         except (DataError, OSError, sqlite3.Error) as error:
             # A full disk must not end the copies for good; the votes themselves are refused if they cannot be kept.
-            logging.getLogger("gradrank.labeling").error("no backup was made: %s", error)
+            _LOG.error("no backup was made: %s", error)
 
 
 class Assessors:
@@ -299,6 +320,8 @@ class Assessors:
             raise not_found()
         try:
             return self.desk.work(int(number), assessor)
+        except ProjectUnavailableError:
+            raise
         except DataError:
             raise not_found() from None
 

@@ -12,6 +12,8 @@ from gradrank.labeling.project.store import Store
 from gradrank.labeling.web.app import create_app
 from gradrank.runtime.listening import address_of, is_loopback, listening
 
+BUSY_SECONDS = 5.0
+"""How long a request waits for other writers; then its page is told to send it again."""
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 

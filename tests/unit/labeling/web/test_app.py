@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from gradrank.errors import DataError
 from gradrank.labeling.project.access import Access
 from gradrank.labeling.project.assignment import assign
 from gradrank.labeling.project.importing import import_files
@@ -395,3 +397,35 @@ def test_the_owner_copies_and_reads_what_was_done(place: Place) -> None:
     page = place.owner.get("/owner/files").text
     assert "MB" in page
     assert "guidelines" in page
+
+
+# ---------------------------------------------------------------------- when the project cannot be written
+def test_a_vote_on_a_locked_project_is_told_to_come_again(place: Place) -> None:
+    number = place.own(place.ada)
+    form = form_of(place.ada.get(f"/task/{number}")) | {"verdict": "a"}
+    place.store.close()
+    place.store.busy_seconds = 0.05
+    other = sqlite3.connect(place.store.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        refusals = [place.ada.post(f"/task/{number}/vote", data=form), place.ada.get(f"/task/{number}")]
+    finally:
+        other.close()
+    for refused in refusals:
+        assert refused.status_code == 503
+        assert int(refused.headers["retry-after"]) > 0
+        assert place.store.path.name not in refused.text
+    assert place.events() == 0
+    assert place.ada.post(f"/task/{number}/vote", data=form).status_code == 303
+    assert place.events() == 1
+
+
+def test_errors_do_not_tell_where_the_project_lies(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise DataError("is odd", path=place.store.path)
+
+    monkeypatch.setattr("gradrank.labeling.web.owner.backup", refuse)
+    csrf = re.findall(r'name="csrf" value="([^"]*)"', place.owner.get("/owner/files").text)[0]
+    answer = place.owner.post("/owner/backup", data={"csrf": csrf})
+    assert (answer.status_code, "is odd" in answer.text) == (400, True)
+    assert place.store.path.name not in answer.text
