@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gradrank.errors import DataError
+from gradrank.labeling.project.html_nesting import DEEPEST, nesting
 from gradrank.labeling.project.source_files import Fault, Row, read_records, read_text, read_topics
 from gradrank.labeling.project.store import Store, note
 
@@ -191,6 +192,10 @@ def _read_documents(path: Path, found: Import, html: bool) -> None:
             found.faults.append(Fault(path, record.line, f"document {name} has no text ({' or '.join(_BODY)})"))
             continue
         kind = "html" if html or record.first(("html",)) else "text"
+        if kind == "html" and (depth := nesting(body)) > DEEPEST:
+            message = f"document {name} has elements nested {depth} deep, expected at most {DEEPEST}"
+            found.faults.append(Fault(path, record.line, message))
+            continue
         document = NewDocument(name, title, body, kind, path, record.line)
         if found.documents.setdefault(name, document) != document:
             found.faults.append(Fault(path, record.line, f"document {name} comes twice, with different texts"))
