@@ -333,9 +333,11 @@ def restore(
     """Put a backup in the place of a project; the replaced file is kept beside it."""
     from gradrank.labeling.project.backup import restore as restore_project
 
-    aside = restore_project(copy, project)
-    if aside is not None:
-        Notes(quiet).say(f"the project of before is now {aside}")
+    restored = restore_project(copy, project)
+    if restored.aside is not None:
+        Notes(quiet).say(f"the project of before is now {restored.aside}")
+    if not restored.links_kept:
+        Notes(quiet).say(f"all links are new: gradrank label invite {project}")
 
 
 @app.command()

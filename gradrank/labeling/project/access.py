@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradrank.errors import DataError
-from gradrank.labeling.project.store import Store, note
+from gradrank.labeling.project.store import Store, note, project_file
 
 SESSION_SECONDS = 30 * 24 * 3600.0
 OWNER_SECONDS = 12 * 3600.0
@@ -155,7 +155,7 @@ class Access:
 
 def secret_path(project: str | Path) -> Path:
     """The file of a project's secret."""
-    path = Path(project)
+    path = project_file(project)
     return path.with_name(f"{path.name}.secret")
 
 

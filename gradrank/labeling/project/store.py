@@ -50,7 +50,7 @@ class Store:
     def __init__(
         self, path: str | Path, *, clock: Callable[[], float] = time.time, busy_seconds: float = _BUSY_SECONDS
     ) -> None:
-        self.path = Path(path)
+        self.path = project_file(path)
         self.clock = clock
         self.busy_seconds = busy_seconds
         self._local = threading.local()
@@ -173,6 +173,12 @@ class Store:
                 f"was made by another version of gradrank (form {version}, this one reads {SCHEMA_VERSION})",
                 path=self.path,
             )
+
+
+def project_file(path: str | Path) -> Path:
+    """The file that a link leads to: beside it lie the lock, the secret and the backups of a project."""
+    path = Path(path)
+    return path.resolve() if path.is_symlink() else path
 
 
 def create_project(path: str | Path, *, title: str = "", guidelines: str = "") -> Store:
