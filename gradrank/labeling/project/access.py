@@ -153,6 +153,17 @@ class Access:
         return base64.urlsafe_b64encode(digest[:24]).decode()
 
 
+def served_address(store: Store) -> str:
+    """Where the project is served, or was last; the server's default if it never was."""
+    return store.setting("address", "http://127.0.0.1:8765")
+
+
+def remember_address(store: Store, address: str) -> None:
+    """Keep where the project is served, for the links that other processes show."""
+    with store.write() as connection:
+        connection.execute("INSERT OR REPLACE INTO setting VALUES ('address', ?)", (address,))
+
+
 def secret_path(project: str | Path) -> Path:
     """The file of a project's secret."""
     path = project_file(project)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 BACKUP_SECONDS = 3600.0
+FORM_SECONDS = 30.0
+"""How long a form may take to arrive after the head of its request."""
 _LOG = logging.getLogger("gradrank.labeling")
 _RETRY_SECONDS = 2
 _ATTEMPTS, _ATTEMPT_SECONDS = 10, 60.0
@@ -104,7 +106,10 @@ class Site:
 
         async def endpoint(request: Request) -> Response:
             try:
-                form = await read_form(request.receive)
+                async with asyncio.timeout(FORM_SECONDS):
+                    form = await read_form(request.receive)
+            except TimeoutError:
+                return self.refusal(request, Refused(408, "That took too long", "Nothing was saved. Send it again."))
             except ValueError:
                 return self.refusal(request, Refused(400, "That cannot be read", "The form is not one of ours."))
             return await run_in_threadpool(self._guarded, request, lambda: view(request, form))

@@ -16,6 +16,7 @@ import pytest
 from gradrank.errors import DataError
 from gradrank.labeling.project.access import Access
 from gradrank.labeling.project.assignment import assign
+from gradrank.labeling.project.board import board
 from gradrank.labeling.project.importing import import_files
 from gradrank.labeling.project.judging import Desk
 from gradrank.labeling.project.store import Store, create_project
@@ -429,3 +430,12 @@ def test_errors_do_not_tell_where_the_project_lies(place: Place, monkeypatch: py
     answer = place.owner.post("/owner/backup", data={"csrf": csrf})
     assert (answer.status_code, "is odd" in answer.text) == (400, True)
     assert place.store.path.name not in answer.text
+
+
+def test_the_board_counts_what_stands(place: Place) -> None:
+    number = place.own(place.ada)
+    for verdict in ("a", "undo", "skip", "b"):
+        assert vote(place.ada, number, verdict).status_code == 303
+    assert place.events() == 4
+    assert board(Desk(place.store)).to_dict()["judgments"] == 1
+    assert re.search(r"<dt>Judgments</dt><dd>1</dd>", place.owner.get("/owner").text)
