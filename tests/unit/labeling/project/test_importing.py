@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gradrank.errors import DataError
+from gradrank.labeling.project import importing
 from gradrank.labeling.project.assignment import assign
 from gradrank.labeling.project.importing import Import, import_files
 from gradrank.labeling.project.store import Store, create_project
@@ -275,3 +276,33 @@ def test_whole_characters_written_in_halves_are_taken(load: Callable[..., tuple[
     store, found = load(documents='{"id": "d1", "text": "\\ud83d\\ude00"}\n', names=("q.tsv", "d.jsonl"))
     assert found.faults == []
     assert rows(store, "SELECT body FROM document") == [("\N{GRINNING FACE}",)]
+
+
+def test_votes_get_in_between_the_parts_of_an_import(
+    load: Callable[..., tuple[Store, Import]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores: list[Store] = []
+    counts: list[int] = []
+
+    def write_meanwhile(_seconds: float) -> None:
+        (path,) = {store.path for store in stores}
+        with Store(path, busy_seconds=0) as other:
+            other.set_setting("title", f"part {len(counts)}")
+            counts.append(other.read().execute("SELECT count(*) FROM document").fetchone()[0])
+
+    stores.append(load()[0])
+    monkeypatch.setattr(importing, "_PART_DOCUMENTS", 2)
+    monkeypatch.setattr(importing.time, "sleep", write_meanwhile)
+    _store, found = load(documents=DOCUMENTS + "".join(f"e{number}\ttext\n" for number in range(5)))
+    assert found.faults == []
+    assert counts == [5, 7, 8]
+
+
+def test_a_query_assigned_while_documents_are_read_keeps_its_candidates(
+    load: Callable[..., tuple[Store, Import]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, _found = load(runs=["q1 Q0 d1 1 9 x\nq1 Q0 d2 2 8 x\n"])
+    monkeypatch.setattr(importing.time, "sleep", lambda _seconds: assign(store, assessors=1, k=1))
+    with pytest.raises(DataError, match="import the same files again"):
+        load(documents=f"{DOCUMENTS}d4\tfour\n", runs=["q1 Q0 d4 1 9 x\n"])
+    assert candidates(store) == ["d1", "d2"]
