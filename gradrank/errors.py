@@ -40,6 +40,14 @@ class DataError(GradrankError, ValueError):
         super().__init__(where + message)
 
 
+class ProjectUnavailableError(DataError):
+    """A labeling project that cannot be read or written now, but may be later: it is locked, or the disk is full.
+
+    >>> print(ProjectUnavailableError("cannot be written: database is locked", path="project.db"))
+    project.db: cannot be written: database is locked
+    """
+
+
 class NoDocumentsError(DataError):
     """Data without a single document.
 

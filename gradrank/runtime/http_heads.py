@@ -10,7 +10,7 @@ import asyncio
 from typing import Any
 
 
-def protocol_with_deadline(seconds: float) -> type[asyncio.Protocol]:
+def protocol_with_deadline(seconds: float, *, most_connections: int | None = None) -> type[asyncio.Protocol]:
     """uvicorn's protocol, for ``uvicorn.Config(http=…)``, with a deadline for heads.
 
     Parameters
@@ -18,8 +18,14 @@ def protocol_with_deadline(seconds: float) -> type[asyncio.Protocol]:
     seconds
         How long a client may take from the opening of a connection, or from the first byte of a later request, to the
         end of the request's head.
+    most_connections
+        How many connections may be open. Beyond, a new one takes the place of the one that has waited longest without
+        a request, so that those who only keep connections open keep nobody out.
     """
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    waiting: dict[DeadlineProtocol, None] = {}
+    closing: set[DeadlineProtocol] = set()
 
     class DeadlineProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         """One connection."""
@@ -29,16 +35,30 @@ def protocol_with_deadline(seconds: float) -> type[asyncio.Protocol]:
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self._deadline = self.loop.call_later(seconds, transport.close)
+            waiting[self] = None
+            if most_connections is not None and len(self.connections) - len(closing) > most_connections:
+                longest = next(iter(waiting))
+                del waiting[longest]
+                closing.add(longest)
+                longest.transport.close()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
             if self.cycle is not None and not self.cycle.response_complete:
                 self._forget()
+                waiting.pop(self, None)
             elif self._deadline is None and not self.transport.is_closing():
                 self._deadline = self.loop.call_later(seconds, self.transport.close)
 
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            if self in self.connections and self not in closing:
+                waiting[self] = None
+
         def connection_lost(self, exc: Exception | None) -> None:
             self._forget()
+            waiting.pop(self, None)
+            closing.discard(self)
             super().connection_lost(exc)
 
         def _forget(self) -> None:

@@ -140,6 +140,18 @@ def test_invitations(project: str) -> None:
     assert good("invite", project, "Ada", "--renew").stdout.split("/join/")[1] != links[0].split("/join/")[1] + "\n"
 
 
+def test_invitations_name_the_port_that_is_served(project: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import uvicorn
+
+    ports: list[int] = []
+    monkeypatch.setattr(uvicorn.Server, "run", lambda _self, sockets: ports.append(sockets[0].getsockname()[1]))
+    good("invite", project, "Ada")
+    said = good("serve", project, "--port", 0).stdout
+    link = good("invite", project, "Ada").stdout.strip().split("\t")[1]
+    assert link.startswith(f"http://127.0.0.1:{ports[0]}/join/1-")
+    assert f"Ada: {link}" in said
+
+
 def test_backup_and_restore(project: str) -> None:
     copy = good("backup", project).stdout.strip()
     good("assign", project, "--assessors", 1)

@@ -228,18 +228,21 @@ def invite(
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Assessors; all if none is named.")
     ] = None,
     renew: Annotated[bool, typer.Option("--renew", help="New links; old ones and their sessions end.")] = False,
-    url: Annotated[str, typer.Option(metavar="URL", help="Where the project is served.")] = "http://127.0.0.1:8765",
+    url: Annotated[
+        str, typer.Option(metavar="URL", help="Where the project is served; by default where it was served last.")
+    ] = "",
 ) -> None:
     """Show the links by which assessors come in; a name that is new becomes an assessor."""
-    from gradrank.labeling.project.access import Access
+    from gradrank.labeling.project.access import Access, served_address
 
     with _open(project) as store:
         access = Access(store)
+        base = url.rstrip("/") or served_address(store)
         names = name or [row[0] for row in store.read().execute("SELECT name FROM assessor ORDER BY id")]
         if not names:
             raise DataError("has no assessors yet: name some, or call 'gradrank label assign'", path=project)
         for each in names:
-            print_text(f"{each}\t{url.rstrip('/')}/join/{access.invite(each, renew=renew)}\n")
+            print_text(f"{each}\t{base}/join/{access.invite(each, renew=renew)}\n")
 
 
 @app.command()
@@ -254,9 +257,11 @@ def serve(
     ] = "",
 ) -> None:
     """Serve the pages of assessors and owner until interrupted."""
+    from gradrank.labeling.project.store import Store
+    from gradrank.labeling.web.server import BUSY_SECONDS
     from gradrank.labeling.web.server import serve as serve_project
 
-    with _open(project) as store:
+    with Store(project, busy_seconds=BUSY_SECONDS) as store:
         serve_project(store, host=host, port=port, public_url=public_url, say=typer.echo)
 
 
@@ -284,7 +289,9 @@ def board(
     print_table(Table((Column(""), Column("")), facts, now.title), options.OutputFormat.table)
     if now.assessors:
         columns = (Column("assessor"), *(Column(name, "count") for name in ("queries", "done", "judgments", "minutes")))
-        rows = tuple((item.name, item.assigned, item.done, item.events, round(item.minutes)) for item in now.assessors)
+        rows = tuple(
+            (item.name, item.assigned, item.done, item.judgments, round(item.minutes)) for item in now.assessors
+        )
         print_table(Table(columns, rows, "Assessors"), options.OutputFormat.table)
     if now.assignments:
         columns = (Column("no.", "count"), *map(Column, ("assessor", "query", "strategy", "state", "judged")))
@@ -331,9 +338,11 @@ def restore(
     """Put a backup in the place of a project; the replaced file is kept beside it."""
     from gradrank.labeling.project.backup import restore as restore_project
 
-    aside = restore_project(copy, project)
-    if aside is not None:
-        Notes(quiet).say(f"the project of before is now {aside}")
+    restored = restore_project(copy, project)
+    if restored.aside is not None:
+        Notes(quiet).say(f"the project of before is now {restored.aside}")
+    if not restored.links_kept:
+        Notes(quiet).say(f"all links are new: gradrank label invite {project}")
 
 
 @app.command()

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradrank.errors import DataError
-from gradrank.labeling.project.store import Store, note
+from gradrank.labeling.project.store import Store, note, project_file
 
 SESSION_SECONDS = 30 * 24 * 3600.0
 OWNER_SECONDS = 12 * 3600.0
@@ -153,9 +153,20 @@ class Access:
         return base64.urlsafe_b64encode(digest[:24]).decode()
 
 
+def served_address(store: Store) -> str:
+    """Where the project is served, or was last; the server's default if it never was."""
+    return store.setting("address", "http://127.0.0.1:8765")
+
+
+def remember_address(store: Store, address: str) -> None:
+    """Keep where the project is served, for the links that other processes show."""
+    with store.write() as connection:
+        connection.execute("INSERT OR REPLACE INTO setting VALUES ('address', ?)", (address,))
+
+
 def secret_path(project: str | Path) -> Path:
     """The file of a project's secret."""
-    path = Path(project)
+    path = project_file(project)
     return path.with_name(f"{path.name}.secret")
 
 

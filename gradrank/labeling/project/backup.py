@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gradrank.errors import DataError
-from gradrank.labeling.project.store import Store
+from gradrank.errors import DataError, ProjectUnavailableError
+from gradrank.labeling.project.store import Store, project_file
 from gradrank.runtime.files import not_written, replacing
 
 try:
@@ -30,7 +32,7 @@ def backup_folder(project: str | Path) -> Path:
     >>> backup_folder("work/project.db").name
     'project.db.backups'
     """
-    path = Path(project)
+    path = project_file(project)
     return path.with_name(f"{path.name}.backups")
 
 
@@ -66,7 +68,7 @@ def backup(store: Store, target: str | Path | None = None, *, keep: int = KEPT) 
             copy.execute("PRAGMA journal_mode = DELETE")
             found = copy.execute("PRAGMA integrity_check(1)").fetchone()[0]
         except sqlite3.OperationalError as error:
-            raise DataError(f"cannot be written: {error}", path=path) from None
+            raise ProjectUnavailableError(f"cannot be written: {error}", path=path) from None
         finally:
             copy.close()
         if found != "ok":
@@ -74,27 +76,41 @@ def backup(store: Store, target: str | Path | None = None, *, keep: int = KEPT) 
         _sync(temporary)
     path.chmod(0o600)
     if folder is not None:
-        for old in sorted(folder.glob("*Z.db"))[:-keep]:
+        # Copies that are named after this one were made before the clock went back: they are not old.
+        older = sorted(copy for copy in folder.glob("*Z.db") if copy.name <= path.name)
+        for old in older[:-keep]:
             old.unlink()
     return path
 
 
-def restore(copy: str | Path, project: str | Path) -> Path | None:
-    """Put a backup in the place of a project; gives where the replaced one was moved, if there was one.
+@dataclass(frozen=True)
+class Restored:
+    """What became of a project that a backup has replaced."""
 
-    A project that is being served is refused.
+    aside: Path | None
+    """Where it was moved; None if there was none."""
+    links_kept: bool
+    """Whether the links that worked before work still; else all are new."""
+
+
+def restore(copy: str | Path, project: str | Path) -> Restored:
+    """Put a backup in the place of a project.
+
+    A project that is being served is refused. Links that were ended since the copy was made stay ended; so do all
+    sessions. If the project of before cannot tell which links those are, all links are new.
     """
-    copy, project = Path(copy), Path(project)
+    copy, project = Path(copy), project_file(project)
     if not copy.is_file():
         raise DataError("there is no such backup", path=copy)
     aside = None
-    project = project.resolve() if project.is_symlink() else project
     with in_use(project), replacing(project) as temporary:
         shutil.copyfile(copy, temporary)
         # The copy of the copy is looked at: opening a backup would change it.
         try:
             with Store(temporary) as store:
                 store.check()
+                links_kept = _take_over_links(store, project)
+                store.read().execute("PRAGMA journal_mode = DELETE")
         except DataError as error:
             raise DataError(error.message, path=copy) from None
         _sync(temporary)
@@ -111,7 +127,25 @@ def restore(copy: str | Path, project: str | Path) -> Path | None:
                 if old.exists():
                     old.rename(aside.with_name(aside.name + ending))
     project.chmod(0o600)
-    return aside
+    return Restored(aside, links_kept)
+
+
+def _take_over_links(restored: Store, project: Path) -> bool:
+    """Give a restored project the editions of links that the project of before has; tells whether it could."""
+    people: list[tuple[int, str, int]] = []
+    with suppress(DataError, sqlite3.Error), Store(project) as before:
+        people = before.read().execute("SELECT id, name, edition FROM assessor").fetchall()
+    with restored.write() as connection:
+        connection.execute("DELETE FROM session")
+        mine = dict(connection.execute("SELECT id, name FROM assessor").fetchall())
+        theirs = {number: name for number, name, _edition in people}
+        if theirs and all(theirs.get(number) == name for number, name in mine.items()):
+            # Also those who came later: their numbers, and so their links, must not become another's.
+            connection.executemany("INSERT OR REPLACE INTO assessor (id, name, edition) VALUES (?, ?, ?)", people)
+            return True
+        # Far from any that was counted up.
+        connection.execute("UPDATE assessor SET edition = ?", (1_000_000 + secrets.randbelow(2**40),))
+        return not mine
 
 
 def _fold_log(project: Path) -> None:
@@ -138,7 +172,7 @@ def _link(old: Path, new: Path) -> None:
 @contextmanager
 def in_use(project: str | Path) -> Iterator[None]:
     """Claim a project for as long as the block lasts; a second claim is an error."""
-    path = Path(project)
+    path = project_file(project)
     lock = path.with_name(f"{path.name}.lock")
     try:
         handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)

@@ -35,7 +35,8 @@ class AssessorStatus:
     edition: int
     assigned: int = 0
     done: int = 0
-    events: int = 0
+    judgments: int = 0
+    """Those that stand: neither undone nor skipped."""
     minutes: float = 0.0
     last: float | None = None
 
@@ -63,13 +64,13 @@ class Board:
             "documents": self.documents,
             "candidates": self.candidates,
             "assignments": {status: self.count(status) for status in ("new", "open", "done", "void")},
-            "events": sum(item.events for item in self.assessors),
+            "judgments": sum(item.judgments for item in self.assessors),
             "assessors": [
                 {
                     "name": item.name,
                     "assigned": item.assigned,
                     "done": item.done,
-                    "events": item.events,
+                    "judgments": item.judgments,
                     "minutes": round(item.minutes, 2),
                     "last": item.last,
                 }
@@ -86,9 +87,9 @@ def board(desk: Desk) -> Board:
         "SELECT (SELECT count(*) FROM query), (SELECT count(*) FROM document), (SELECT count(*) FROM candidate)"
     ).fetchone()
     people = {
-        number: AssessorStatus(number, name, edition, events=events, minutes=minutes, last=last)
-        for number, name, edition, events, minutes, last in connection.execute(
-            "SELECT u.id, u.name, u.edition, count(e.seq), coalesce(sum(e.active_seconds), 0) / 60, max(e.at) "
+        number: AssessorStatus(number, name, edition, minutes=minutes, last=last)
+        for number, name, edition, minutes, last in connection.execute(
+            "SELECT u.id, u.name, u.edition, coalesce(sum(e.active_seconds), 0) / 60, max(e.at) "
             "FROM assessor u LEFT JOIN assignment a ON a.assessor = u.id LEFT JOIN event e ON e.assignment = a.id "
             "GROUP BY u.id ORDER BY u.id"
         )
@@ -108,6 +109,7 @@ def board(desk: Desk) -> Board:
             state = desk.work(number).state
             asked, expected = state.asked, state.remaining.expected
             status = "done" if state.done else "open"
+            person.judgments += asked
         if reason is not None:
             status = "void"
         else:

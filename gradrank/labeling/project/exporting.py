@@ -79,7 +79,10 @@ def export_topk(store: Store, path: str | Path, *, unfinished: bool = False) -> 
 
 
 def export_preferences(store: Store, path: str | Path) -> Exported:
-    """The preferences that stand: lines ``query a b winner``, ``=`` for a tie; CSV names the assessor too."""
+    """The preferences that stand: lines ``query a b winner``, ``tie`` for a tie; CSV names the assessor too.
+
+    The lines are those that :func:`gradrank.data.formats.topk_files.read_preferences` reads.
+    """
     names = ["query", "a", "b", "winner", "assessor"]
 
     def preferences() -> Iterator[dict[str, Any]]:
@@ -93,7 +96,7 @@ def export_preferences(store: Store, path: str | Path) -> Exported:
                 for judgment in standing(load_history(connection, number, count)):
                     if judgment.verdict in PREFERENCES:
                         winner = {Verdict.FIRST: judgment.first, Verdict.SECOND: judgment.second}
-                        values = (query, judgment.first, judgment.second, winner.get(judgment.verdict, "="), assessor)
+                        values = (query, judgment.first, judgment.second, winner.get(judgment.verdict, "tie"), assessor)
                         yield dict(zip(names, values, strict=True))
 
     if _is_csv(path):

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gradrank.errors import DataError
+from gradrank.labeling.project.html_nesting import DEEPEST, nesting
 from gradrank.labeling.project.source_files import Fault, Row, read_records, read_text, read_topics
 from gradrank.labeling.project.store import Store, note
+
+_PART_DOCUMENTS = 10_000
+_PART_LETTERS = 8_000_000
+# SQLite's waiting looks again after at most 100 ms: a shorter pause could pass unseen.
+_PAUSE_SECONDS = 0.11
 
 _QUERY_ID = ("qid", "query_id", "id", "_id", "number", "topic")
 _QUERY_TEXT = ("text", "query", "title", "question")
@@ -146,12 +153,14 @@ def import_files(
         _read_run(Path(path), found, depth)
     for path in qrels:
         _read_qrels(Path(path), found)
-    with store.snapshot() if dry_run else store.write() as connection:
+    with store.snapshot() as connection:
         _compare(connection, found, skip_missing)
-        if not dry_run and not found.faults:
-            _add(connection, found)
-            counts = ", ".join(f"{count} {name}" for name, count in found.summary().items() if count)
-            note(connection, store.clock(), "import", counts or "nothing new")
+    if not dry_run and not found.faults:
+        try:
+            _add(store, found)
+        except sqlite3.IntegrityError:
+            message = "was changed by somebody else meanwhile; import the same files again"
+            raise DataError(message, path=store.path) from None
     return found
 
 
@@ -191,6 +200,10 @@ def _read_documents(path: Path, found: Import, html: bool) -> None:
             found.faults.append(Fault(path, record.line, f"document {name} has no text ({' or '.join(_BODY)})"))
             continue
         kind = "html" if html or record.first(("html",)) else "text"
+        if kind == "html" and (depth := nesting(body)) > DEEPEST:
+            message = f"document {name} has elements nested {depth} deep, expected at most {DEEPEST}"
+            found.faults.append(Fault(path, record.line, message))
+            continue
         document = NewDocument(name, title, body, kind, path, record.line)
         if found.documents.setdefault(name, document) != document:
             found.faults.append(Fault(path, record.line, f"document {name} comes twice, with different texts"))
@@ -334,15 +347,46 @@ def _check_free(connection: sqlite3.Connection, query: str, documents: dict[str,
         found.faults.append(Fault(first.path, first.line, message))
 
 
-def _add(connection: sqlite3.Connection, found: Import) -> None:
-    connection.executemany(
-        "INSERT INTO query (name, text, description) VALUES (?, ?, ?)",
-        ((query.name, query.text, query.description) for query in found.queries.values()),
-    )
-    connection.executemany(
-        "INSERT INTO document (name, title, body, kind) VALUES (?, ?, ?, ?)",
-        ((item.name, item.title, item.body, item.kind) for item in found.documents.values()),
-    )
+def _add(store: Store, found: Import) -> None:
+    """Write documents in short transactions, so that votes get in between; then the queries, which make them count.
+
+    What a crash leaves are documents that no query has yet; the same import again adds the rest.
+    """
+    for documents in _parts(list(found.documents.values())):
+        with store.write() as connection:
+            connection.executemany(
+                "INSERT INTO document (name, title, body, kind) VALUES (?, ?, ?, ?)",
+                ((item.name, item.title, item.body, item.kind) for item in documents),
+            )
+        time.sleep(_PAUSE_SECONDS)
+    with store.write() as connection:
+        connection.executemany(
+            "INSERT INTO query (name, text, description) VALUES (?, ?, ?)",
+            ((query.name, query.text, query.description) for query in found.queries.values()),
+        )
+        for query, documents_of_query in found.candidates.items():
+            # Somebody may have assigned the query since it was compared.
+            _check_free(connection, query, documents_of_query, found)
+        if found.faults:
+            raise sqlite3.IntegrityError
+        _add_candidates(connection, found)
+        counts = ", ".join(f"{count} {name}" for name, count in found.summary().items() if count)
+        note(connection, store.clock(), "import", counts or "nothing new")
+
+
+def _parts(documents: Sequence[NewDocument]) -> Iterator[Sequence[NewDocument]]:
+    """Documents by the thousand, or fewer if they are long."""
+    begin = size = 0
+    for position, document in enumerate(documents):
+        size += len(document.title) + len(document.body)
+        if size >= _PART_LETTERS or position + 1 - begin >= _PART_DOCUMENTS:
+            yield documents[begin : position + 1]
+            begin, size = position + 1, 0
+    if begin < len(documents):
+        yield documents[begin:]
+
+
+def _add_candidates(connection: sqlite3.Connection, found: Import) -> None:
     for query, documents in found.candidates.items():
         (number,) = connection.execute("SELECT id FROM query WHERE name = ?", (query,)).fetchone()
         (last,) = connection.execute(

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradrank.errors import DataError
+from gradrank.runtime.json_text import parse_json
 
 # Passages are longer than what csv takes for a field by default.
 _LONGEST_FIELD = 1 << 30
-_TOPIC = re.compile(r"<(top|topic)\b([^>]*)>(.*?)(?=</\1>|<\1\b|\Z)", re.DOTALL | re.IGNORECASE)
+# No "<" within a tag: a file of nothing but "<top" would be read anew from each of them.
+_TOPIC = re.compile(r"<(top|topic)\b([^<>]*)>(.*?)(?=</\1>|<\1\b|\Z)", re.DOTALL | re.IGNORECASE)
 _PART = re.compile(r"<([a-z]+)>(.*?)(?=<[a-z/]|\Z)", re.DOTALL | re.IGNORECASE)
 # Words that TREC's files repeat after their tags.
 _LABEL = re.compile(r"\s*(Number|Topic|Description|Narrative|Question)\s*:", re.IGNORECASE)
@@ -99,10 +101,12 @@ def read_topics(path: Path, faults: list[Fault]) -> list[Row] | None:
     if not re.match(r"\s*<", text):
         return None
     records = []
+    line, counted = 1, 0
     for found in _TOPIC.finditer(text):
         if found[1].lower() == "topic" and not re.search(r"<(query|title|question)\b", found[3], re.IGNORECASE):
             continue
-        line = text.count("\n", 0, found.start()) + 1
+        line += text.count("\n", counted, found.start())
+        counted = found.start()
         fields: dict[str, object] = {}
         if number := re.search(r"""(?:number|id)\s*=\s*["']([^"']*)["']""", found[2]):
             fields["number"] = number[1]
@@ -151,7 +155,13 @@ def _json_lines(path: Path, text: str, faults: list[Fault]) -> Iterator[Row]:
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
+            value = parse_json(line)
+            if "\\u" in line:
+                json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = ascii(error.object[error.start]).strip("'")
+            faults.append(Fault(path, number, f"holds {half}, half of a character"))
+            continue
         except ValueError as error:
             faults.append(Fault(path, number, f"is not JSON: {error}"))
             continue

@@ -16,21 +16,29 @@ from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 
-from gradrank.errors import DataError
+from gradrank.errors import DataError, ProjectUnavailableError
 
 APPLICATION_ID = 0x67724C62
 SCHEMA_VERSION = 1
-_BUSY_MILLISECONDS = 30_000
+_BUSY_SECONDS = 30.0
 _MAGIC = b"SQLite format 3\0"
 # Tables whose rows can no longer be changed, STRICT: 3.37.
 _OLDEST_SQLITE = (3, 37)
-_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+_UNAVAILABLE = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+)
 
 
 class Store:
     """An open project; may be used by many threads at once.
 
-    ``clock`` gives the time in seconds; tests replace it.
+    ``clock`` gives the time in seconds; tests replace it. A writer waits ``busy_seconds`` for the others before it is
+    told that the project is not available.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "project.db"
@@ -39,9 +47,12 @@ class Store:
     'Passages'
     """
 
-    def __init__(self, path: str | Path, *, clock: Callable[[], float] = time.time) -> None:
-        self.path = Path(path)
+    def __init__(
+        self, path: str | Path, *, clock: Callable[[], float] = time.time, busy_seconds: float = _BUSY_SECONDS
+    ) -> None:
+        self.path = project_file(path)
         self.clock = clock
+        self.busy_seconds = busy_seconds
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
@@ -71,7 +82,7 @@ class Store:
         """The calling thread's connection, for single statements that read."""
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = _connect(self.path)
+            connection = _connect(self.path, self.busy_seconds)
             self._local.connection = connection
             with self._guard:
                 self._open.append(connection)
@@ -94,21 +105,23 @@ class Store:
         Without ``synced`` it survives a crash of the process but perhaps not one of the machine; that is enough for
         when a page was shown, and saves half of all waiting for the disk.
         """
-        with self._writer:
+        if not self._writer.acquire(timeout=self.busy_seconds):
+            raise ProjectUnavailableError("cannot be written: others are writing", path=self.path)
+        try:
             connection = self.read()
-            try:
+            with unavailable(self.path):
                 connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
                 connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError as error:
-                raise DataError(f"cannot be written: {error}", path=self.path) from None
             try:
-                with _disk_errors(self.path):
+                with unavailable(self.path):
                     yield connection
                     connection.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
                 raise
+        finally:
+            self._writer.release()
 
     # ------------------------------------------------------------------ small things
     def setting(self, name: str, default: str = "") -> str:
@@ -162,6 +175,12 @@ class Store:
             )
 
 
+def project_file(path: str | Path) -> Path:
+    """The file that a link leads to: beside it lie the lock, the secret and the backups of a project."""
+    path = Path(path)
+    return path.resolve() if path.is_symlink() else path
+
+
 def create_project(path: str | Path, *, title: str = "", guidelines: str = "") -> Store:
     """Make an empty project and open it; a file that is already there is an error.
 
@@ -195,9 +214,9 @@ def create_project(path: str | Path, *, title: str = "", guidelines: str = "") -
 
 def _fill(path: Path, settings: dict[str, str]) -> None:
     schema = resources.files("gradrank.labeling.project").joinpath("schema.sql").read_text(encoding="utf-8")
-    connection = _connect(path)
+    connection = _connect(path, _BUSY_SECONDS)
     try:
-        with _disk_errors(path):
+        with unavailable(path):
             connection.executescript(
                 f"BEGIN IMMEDIATE; {schema}; PRAGMA application_id = {APPLICATION_ID}; "
                 f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT"
@@ -210,14 +229,14 @@ def _fill(path: Path, settings: dict[str, str]) -> None:
 
 
 @contextmanager
-def _disk_errors(path: Path) -> Iterator[None]:
-    """Turn what SQLite raises for a disk that is full, read-only or broken into our error."""
+def unavailable(path: Path) -> Iterator[None]:
+    """Turn what SQLite raises for a file that is locked and a disk that is full, read-only or broken into our error."""
     try:
         yield
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF not in _DISK:
+        if error.sqlite_errorcode & 0xFF not in _UNAVAILABLE:
             raise
-        raise DataError(f"cannot be written: {error}", path=path) from None
+        raise ProjectUnavailableError(f"cannot be written: {error}", path=path) from None
 
 
 def note(connection: sqlite3.Connection, at: float, action: str, detail: str) -> None:
@@ -225,15 +244,15 @@ def note(connection: sqlite3.Connection, at: float, action: str, detail: str) ->
     connection.execute("INSERT INTO audit (at, action, detail) VALUES (?, ?, ?)", (at, action, detail))
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
     # isolation_level=None: transactions begin where this module says so, not where the driver guesses.
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False
     )
     # The time to wait comes first: changing to WAL needs a lock too.
     try:
-        with _disk_errors(path):
-            connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
+        with unavailable(path):
+            connection.execute(f"PRAGMA busy_timeout = {busy_seconds * 1000:.0f}")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")

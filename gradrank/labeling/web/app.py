@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from gradrank.errors import DataError, MissingExtraError
+from gradrank.errors import DataError, MissingExtraError, ProjectUnavailableError
 from gradrank.labeling.judgments import Verdict
 from gradrank.labeling.project.access import Access, RateLimit, Visitor
 from gradrank.labeling.project.backup import backup
-from gradrank.labeling.project.judging import Answer, Desk, Vote
-from gradrank.labeling.project.store import Store
+from gradrank.labeling.project.judging import Answer, Desk, Vote, Work
+from gradrank.labeling.project.store import Store, unavailable
 from gradrank.labeling.web.pages import home_page, templates, work_page
 from gradrank.labeling.web.security import App, Guard, read_form
 
@@ -26,7 +26,13 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 BACKUP_SECONDS = 3600.0
+FORM_SECONDS = 30.0
+"""How long a form may take to arrive after the head of its request."""
+_LOG = logging.getLogger("gradrank.labeling")
+_RETRY_SECONDS = 2
 _ATTEMPTS, _ATTEMPT_SECONDS = 10, 60.0
+# Digits that SQLite's integers hold for sure.
+_LONGEST_NUMBER = 18
 
 
 class Refused(Exception):
@@ -100,7 +106,10 @@ class Site:
 
         async def endpoint(request: Request) -> Response:
             try:
-                form = await read_form(request.receive)
+                async with asyncio.timeout(FORM_SECONDS):
+                    form = await read_form(request.receive)
+            except TimeoutError:
+                return self.refusal(request, Refused(408, "That took too long", "Nothing was saved. Send it again."))
             except ValueError:
                 return self.refusal(request, Refused(400, "That cannot be read", "The form is not one of ours."))
             return await run_in_threadpool(self._guarded, request, lambda: view(request, form))
@@ -109,12 +118,31 @@ class Site:
 
     def _guarded(self, request: Request, view: Callable[[], Response]) -> Response:
         try:
-            return view()
-        except Refused as refused:
-            return self.refusal(request, refused)
+            with unavailable(self.store.path):
+                try:
+                    return view()
+                except Refused as refused:
+                    return self.refusal(request, refused)
+        except ProjectUnavailableError as error:
+            _LOG.error("%s", error)
+            return self._busy()
         except DataError as error:
-            # Wrong input; what it says names no other's data.
-            return self.refusal(request, Refused(400, "That cannot be done", str(error)))
+            # Wrong input; what it says names no other's data. Where the project lies is the owner's alone.
+            return self.refusal(request, Refused(400, "That cannot be done", error.message))
+
+    def _busy(self) -> Response:
+        """Come back later; made without a look into the project, which may be what does not work."""
+        from starlette.responses import HTMLResponse
+
+        text = self.environment.get_template("message.html").render(
+            project="",
+            visitor=None,
+            heading="Not saved yet",
+            text="The project is busy. Go back in a moment and send it again.",
+            back="",
+            back_text="",
+        )
+        return HTMLResponse(text, status_code=503, headers={"retry-after": str(_RETRY_SECONDS)})
 
     def refusal(self, request: Request, refused: Refused) -> Response:
         """The page that says no."""
@@ -165,18 +193,18 @@ def create_app(store: Store, *, base_url: str = "", hosts: Iterable[str] = (), b
             Route("/join/{token}", site.post(routes.join), methods=["POST"]),
             Route("/leave", site.post(routes.leave), methods=["POST"]),
             Route("/work", site.get(routes.next)),
-            Route("/task/{number:int}", site.get(routes.work)),
-            Route("/task/{number:int}/vote", site.post(routes.vote), methods=["POST"]),
-            Route("/task/{number:int}/pause", site.post(routes.pause), methods=["POST"]),
-            Route("/task/{number:int}/resume", site.post(routes.pause), methods=["POST"]),
-            Route("/task/{number:int}/activity", site.post(routes.activity), methods=["POST"]),
+            Route("/task/{number}", site.get(routes.work)),
+            Route("/task/{number}/vote", site.post(routes.vote), methods=["POST"]),
+            Route("/task/{number}/pause", site.post(routes.pause), methods=["POST"]),
+            Route("/task/{number}/resume", site.post(routes.pause), methods=["POST"]),
+            Route("/task/{number}/activity", site.post(routes.activity), methods=["POST"]),
             *owner_routes(site),
             Mount("/static", StaticFiles(directory=str(resources.files("gradrank.labeling.web") / "static"))),
         ],
         lifespan=lifespan,
         exception_handlers={404: missing, 405: missing},
     )
-    return Guard(application, hosts)
+    return Guard(application, hosts, base_url)
 
 
 async def _hourly(store: Store) -> None:
@@ -186,7 +214,7 @@ async def _hourly(store: Store) -> None:
             await asyncio.to_thread(backup, store)
         except (DataError, OSError, sqlite3.Error) as error:
             # A full disk must not end the copies for good; the votes themselves are refused if they cannot be kept.
-            logging.getLogger("gradrank.labeling").error("no backup was made: %s", error)
+            _LOG.error("no backup was made: %s", error)
 
 
 class Assessors:
@@ -216,19 +244,21 @@ class Assessors:
             max_age=30 * 24 * 3600,
             httponly=True,
             samesite="lax",
-            secure=request.url.scheme == "https",
+            # The public address tells, not the proxy: not every proxy says that it was asked by TLS.
+            secure=self.site.base_url.startswith("https://") or request.url.scheme == "https",
         )
         return response
 
     def _invited(self, request: Request, token: str) -> str:
+        # A good link opens whoever else has failed: behind some proxies all people are one source.
+        name = self.site.access.welcome(token)
+        if name is not None:
+            return name
         source = request.client.host if request.client else "unknown"
         if self.site.limit.blocked(source):
             raise Refused(429, "Too many attempts", "Wait a minute, then open your link again.")
-        name = self.site.access.welcome(token)
-        if name is None:
-            self.site.limit.failed(source)
-            raise Refused(404, "This link is not valid", "It may have been replaced by a newer one.")
-        return name
+        self.site.limit.failed(source)
+        raise Refused(404, "This link is not valid", "It may have been replaced by a newer one.")
 
     def leave(self, request: Request, form: dict[str, str]) -> Response:
         """End the session."""
@@ -262,9 +292,8 @@ class Assessors:
     def vote(self, request: Request, form: dict[str, str]) -> Response:
         """Take a vote, then show the open question."""
         visitor, assessor = self.site.assessor(request)
-        self._own(request, assessor)
+        number = self._own(request, assessor).assignment.id
         self.site.check_form(visitor, form)
-        number = request.path_params["number"]
         vote = _vote(form)
         answer = self.desk.vote(number, vote, assessor)
         said = answer.value
@@ -275,9 +304,8 @@ class Assessors:
     def pause(self, request: Request, form: dict[str, str]) -> Response:
         """Stop or start the clock."""
         visitor, assessor = self.site.assessor(request)
-        self._own(request, assessor)
+        number = self._own(request, assessor).assignment.id
         self.site.check_form(visitor, form)
-        number = request.path_params["number"]
         self.desk.pause(number, request.url.path.endswith("/pause"), form.get("token", ""), assessor)
         return _redirect(f"/task/{number}")
 
@@ -286,14 +314,19 @@ class Assessors:
         from starlette.responses import Response
 
         visitor, assessor = self.site.assessor(request)
-        self._own(request, assessor)
+        number = self._own(request, assessor).assignment.id
         self.site.check_form(visitor, form)
-        self.desk.heard(request.path_params["number"], form.get("token", ""), form.get("kind", ""), assessor)
+        self.desk.heard(number, form.get("token", ""), form.get("kind", ""), assessor)
         return Response(status_code=204)
 
-    def _own(self, request: Request, assessor: int) -> Any:
+    def _own(self, request: Request, assessor: int) -> Work:
+        number = request.path_params["number"]
+        if not number.isascii() or not number.isdigit() or len(number) > _LONGEST_NUMBER:
+            raise not_found()
         try:
-            return self.desk.work(request.path_params["number"], assessor)
+            return self.desk.work(int(number), assessor)
+        except ProjectUnavailableError:
+            raise
         except DataError:
             raise not_found() from None
 

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradrank.errors import DataError
+from gradrank.errors import DataError, ProjectUnavailableError
 from gradrank.labeling.project.assignment import DESIGNS, GRADES, TOOLS, assign, summarize_plan, tool_strategies, void
 from gradrank.labeling.project.backup import KEPT, backup, backup_folder
 from gradrank.labeling.project.board import board
@@ -185,8 +185,10 @@ class Owner:
                 seed=_number(form, "seed"),
                 preview=preview,
             )
+        except ProjectUnavailableError:
+            raise
         except DataError as error:
-            return self._assign_page(request, form, None, str(error))
+            return self._assign_page(request, form, None, error.message)
         if not preview:
             return self._back("/owner")
         return self._assign_page(request, form, planned, "" if planned else "Everything is assigned already.")

@@ -13,6 +13,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LARGEST_BODY = 256 * 1024
+_PORTS = {"http": 80, "https": 443}
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 # Documents are written by strangers: even if something slipped through the cleaning, it could do nothing.
@@ -44,12 +45,14 @@ class Guard:
     """Wraps an application: refuses requests from other sites and adds the headers that browsers enforce.
 
     ``hosts`` are the names under which the server may be reached; empty for any. The check keeps out pages of other
-    sites whose name was made to point to this machine.
+    sites whose name was made to point to this machine. ``public_url`` is the address in the browsers of those who come
+    through a proxy: not every proxy passes on the name that it was asked for.
     """
 
-    def __init__(self, app: App, hosts: Iterable[str] = ()) -> None:
+    def __init__(self, app: App, hosts: Iterable[str] = (), public_url: str = "") -> None:
         self._app = app
         self._hosts = frozenset(hosts)
+        self._public_origin = origin_of(public_url) if public_url else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -81,7 +84,7 @@ class Guard:
         if method in _SAFE_METHODS:
             return None
         origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and not self._is_own(origin, host):
             return 403, "This form was sent from another site."
         if origin is None and site not in (None, "same-origin", "none"):
             return 403, "This form was sent from another site."
@@ -89,6 +92,30 @@ class Guard:
         if not length.isdigit() or int(length) > LARGEST_BODY:
             return 413, "This is more than the server takes."
         return None
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        found = origin_of(origin)
+        if found is None:
+            return False
+        return found == self._public_origin or found == origin_of(f"{found[0]}://{host}")
+
+
+def origin_of(url: str) -> tuple[str, str, int] | None:
+    """Scheme, name and port of an address of the web; None if it is none.
+
+    >>> origin_of("https://Label.example/work") == origin_of("https://label.example:443")
+    True
+    >>> origin_of("null"), origin_of("http://[::1"), origin_of("http://label.example:x")
+    (None, None, None)
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in _PORTS or not parts.hostname:
+        return None
+    return parts.scheme, parts.hostname, _PORTS[parts.scheme] if port is None else port
 
 
 def hostname(host: str) -> str:

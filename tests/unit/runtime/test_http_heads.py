@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -64,3 +65,28 @@ def test_half_a_head_ends_the_connection_and_nobody_elses(port: int) -> None:
         assert answer(whole).startswith(b"HTTP/1.1 200")
         whole.sendall(REQUEST[:10])
         assert whole.recv(100) == b""
+
+
+def test_connections_that_wait_make_room_for_others() -> None:
+    with listening("127.0.0.1", 0) as listener:
+        # Far from the deadline: only the limit closes here.
+        protocol = protocol_with_deadline(600, most_connections=20)
+        config = uvicorn.Config(echo, http=protocol, lifespan="off", log_level="error")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        address = ("127.0.0.1", listener.getsockname()[1])
+        halves = [socket.create_connection(address, timeout=30) for _ in range(300)]
+        try:
+            for half in halves[:-20]:
+                # Closed with what it had sent unread, or not.
+                with suppress(ConnectionResetError):
+                    assert half.recv(100) == b""
+            with socket.create_connection(address, timeout=30) as whole:
+                whole.sendall(REQUEST + b"abc")
+                assert answer(whole).startswith(b"HTTP/1.1 200")
+        finally:
+            for half in halves:
+                half.close()
+            server.should_exit = True
+            thread.join()

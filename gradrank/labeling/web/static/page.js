@@ -82,14 +82,18 @@
 
   async function send(url, body) {
     for (let pause = 0.5; ; pause = Math.min(pause * 2, 8)) {
+      let reason = "the server cannot be reached";
+      let asked = 0;
       try {
         const response = await fetch(url, { method: "POST", body, headers: { accept: "text/html" } });
         if (response.status < 500) return response;
+        reason = response.status === 503 ? "the server is busy" : "the server has failed";
+        asked = Number(response.headers.get("retry-after")) || 0;
       } catch {
         // No connection: the same vote is sent again, and its token makes it count once.
       }
-      say("Not saved yet: the server cannot be reached. Trying again …", true);
-      await wait(pause);
+      say(`Not saved yet: ${reason}. Trying again …`, true);
+      await wait(Math.max(pause, asked));
     }
   }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gradrank.errors import DataError
+from gradrank.labeling.project.access import Access
 from gradrank.labeling.project.backup import backup, backup_folder, in_use, restore
 from gradrank.labeling.project.store import Store, create_project
 
@@ -65,7 +66,7 @@ def test_restoring_brings_the_copy_back_and_keeps_the_other(project: Store, tmp_
     before = copy.read_bytes()
     project.set_setting("title", "Later")
     project.close()
-    aside = restore(copy, project.path)
+    aside = restore(copy, project.path).aside
     assert aside is not None
     assert copy.read_bytes() == before
     with Store(project.path) as back, Store(aside) as replaced:
@@ -117,7 +118,7 @@ def test_a_project_stands_under_its_name_at_every_moment(
         return before(self, target)
 
     monkeypatch.setattr(Path, "replace", look)
-    aside = restore(copy, project.path)
+    aside = restore(copy, project.path).aside
     assert seen == ["Later"]
     assert aside is not None
     with Store(aside) as replaced:
@@ -132,3 +133,60 @@ def test_a_project_that_could_not_be_made_does_not_stand_in_the_way(tmp_path: Pa
             create_project(path)
     assert list(tmp_path.iterdir()) == []
     create_project(path).close()
+
+
+def test_restoring_revives_no_link(project: Store, tmp_path: Path) -> None:
+    access = Access(project)
+    ended, kept = access.invite("Ada"), access.invite("Ben")
+    session = access.enter(kept)
+    copy = backup(project, tmp_path / "copy.db")
+    renewed = access.invite("Ada", renew=True)
+    later = access.invite("Carl")
+    project.close()
+    assert restore(copy, project.path).links_kept
+    with Store(project.path) as back:
+        access = Access(back)
+        assert access.welcome(ended) is None
+        assert access.visitor(session) is None
+        assert [access.welcome(token) for token in (renewed, kept, later)] == ["Ada", "Ben", "Carl"]
+        access.invite("Dora")
+        assert access.welcome(later) == "Carl"
+
+
+def test_all_links_are_new_if_the_ended_ones_are_not_known(project: Store, tmp_path: Path) -> None:
+    token = Access(project).invite("Ada")
+    copy = backup(project, tmp_path / "copy.db")
+    project.close()
+    project.path.write_bytes(b"rubbish")
+    assert not restore(copy, project.path).links_kept
+    with Store(project.path) as back:
+        assert Access(back).welcome(token) is None
+        assert Access(back).welcome(Access(back).invite("Ada")) == "Ada"
+
+
+def test_a_new_copy_stays_when_the_clock_went_back(project: Store) -> None:
+    now = [1e9]
+    project.clock = lambda: now[0]
+    later = []
+    for _ in range(3):
+        now[0] += 3600
+        later.append(backup(project, keep=3))
+    now[0] = 5e8
+    copies = []
+    for _ in range(4):
+        now[0] += 3600
+        copies.append(backup(project, keep=3))
+        assert copies[-1].exists()
+    assert sorted(backup_folder(project.path).iterdir()) == [*copies[1:], *later]
+
+
+def test_a_link_to_a_project_is_the_project(project: Store, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link.db"
+    link.symlink_to(project.path)
+    with in_use(project.path), pytest.raises(DataError, match="is being served"), in_use(link):
+        pass
+    with Store(link) as linked:
+        assert Access(linked).owner_token() == Access(project).owner_token()
+        assert backup(linked).parent == backup_folder(project.path)
+    assert list(link.parent.iterdir()) == [link]

@@ -13,6 +13,7 @@ import pytest
 
 from gradrank.data.formats.letor import write_letor
 from gradrank.data.formats.registry import read_data
+from gradrank.data.formats.topk_files import read_preferences
 from gradrank.data.formats.trec import read_qrels
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
@@ -148,10 +149,20 @@ def test_preferences_that_stand(judged: Store, tmp_path: Path) -> None:
     for line in before:
         query, a, b, winner = line.split()
         values = [min(by_number(name), 5) if query == query_of(judged, 2) else by_number(name) for name in (a, b)]
-        assert winner == (a if values[0] > values[1] else b if values[0] < values[1] else "=")
+        assert winner == (a if values[0] > values[1] else b if values[0] < values[1] else "tie")
     work = desk.work(1)
     desk.vote(1, Vote(work.seq, secrets.token_urlsafe(16), Verdict.UNDO))
     assert len(_preferences(judged, tmp_path)) == len(before) - 1
+
+
+def test_preferences_read_back_with_their_ties(judged: Store, tmp_path: Path) -> None:
+    sql = "SELECT verdict, count(*) FROM event WHERE verdict IN ('a', 'b', 'tie') GROUP BY verdict"
+    given = dict(judged.read().execute(sql).fetchall())
+    assert given["tie"] > 0
+    _preferences(judged, tmp_path)
+    read = read_preferences(tmp_path / "preferences.txt")
+    assert sum(map(len, read.values())) == given["a"] + given["b"]
+    assert all(by_number(winner) > by_number(loser) for pairs in read.values() for winner, loser in pairs)
 
 
 def test_letor_labels_join_by_query_and_document(judged: Store, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gradrank.errors import DataError
+from gradrank.labeling.project import importing
 from gradrank.labeling.project.assignment import assign
 from gradrank.labeling.project.importing import Import, import_files
 from gradrank.labeling.project.store import Store, create_project
@@ -178,6 +179,20 @@ def test_documents_may_name_their_queries(load: Callable[..., tuple[Store, Impor
         ({"documents": '{"id": \n', "names": ("q.tsv", "d.jsonl")}, "d.jsonl", 1, "is not JSON"),
         ({"documents": "[1]\n", "names": ("q.tsv", "d.jsonl")}, "d.jsonl", 1, "expected an object"),
         ({"documents": 'id,text\nd1,"open\n', "names": ("q.tsv", "d.csv")}, "d.csv", 2, "is not CSV"),
+        (
+            {"documents": '{"id": "d1", "text": "a\\ud800b"}\n', "names": ("q.tsv", "d.jsonl")},
+            "d.jsonl",
+            1,
+            r"holds \ud800, half of a character",
+        ),
+        (
+            {"documents": '{"id": "d1", "text": ' + "[" * 100_000 + "\n", "names": ("q.tsv", "d.jsonl")},
+            "d.jsonl",
+            1,
+            "nested too deeply",
+        ),
+        ({"queries": "<top" * 200_000, "names": ("q.txt", "d.tsv")}, "q.txt", 1, "holds no <top> or <topic>"),
+        ({"documents": "d1\t" + "<div>" * 70_000 + "\n", "html": True}, "d.tsv", 1, "nested 70000 deep"),
         ({"runs": ["q1 Q0 d1 1 9 x\nq1 Q0 d9 2 8 x\n"]}, "runs0.txt", 2, "document d9 of query q1 has no text"),
         ({"runs": ["q1 Q0 d1 1 nine x\n"]}, "runs0.txt", 1, "score is 'nine'"),
         ({"qrels": ["q1 0 d1\n"]}, "qrels0.txt", 1, "has 3 fields, expected 4"),
@@ -247,3 +262,47 @@ def test_candidates_of_an_assigned_query_are_fixed(load: Callable[..., tuple[Sto
 def test_depth_must_be_positive(load: Callable[..., tuple[Store, Import]]) -> None:
     with pytest.raises(DataError, match="depth is 0"):
         load(depth=0)
+
+
+def test_pages_that_never_close_their_paragraphs_are_taken(load: Callable[..., tuple[Store, Import]]) -> None:
+    page = (
+        "<table>" + "<tr><td>a<td>b<br>" * 1000 + "</table>" + "<p>c<ul>" + "<li>d" * 1000 + "</ul><!-- " + "<b>" * 999
+    )
+    _store, found = load(documents=f"d1\t{page}\nd2\tA smile: \N{GRINNING FACE}\n", html=True)
+    assert found.faults == []
+
+
+def test_whole_characters_written_in_halves_are_taken(load: Callable[..., tuple[Store, Import]]) -> None:
+    store, found = load(documents='{"id": "d1", "text": "\\ud83d\\ude00"}\n', names=("q.tsv", "d.jsonl"))
+    assert found.faults == []
+    assert rows(store, "SELECT body FROM document") == [("\N{GRINNING FACE}",)]
+
+
+def test_votes_get_in_between_the_parts_of_an_import(
+    load: Callable[..., tuple[Store, Import]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores: list[Store] = []
+    counts: list[int] = []
+
+    def write_meanwhile(_seconds: float) -> None:
+        (path,) = {store.path for store in stores}
+        with Store(path, busy_seconds=0) as other:
+            other.set_setting("title", f"part {len(counts)}")
+            counts.append(other.read().execute("SELECT count(*) FROM document").fetchone()[0])
+
+    stores.append(load()[0])
+    monkeypatch.setattr(importing, "_PART_DOCUMENTS", 2)
+    monkeypatch.setattr(importing.time, "sleep", write_meanwhile)
+    _store, found = load(documents=DOCUMENTS + "".join(f"e{number}\ttext\n" for number in range(5)))
+    assert found.faults == []
+    assert counts == [5, 7, 8]
+
+
+def test_a_query_assigned_while_documents_are_read_keeps_its_candidates(
+    load: Callable[..., tuple[Store, Import]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, _found = load(runs=["q1 Q0 d1 1 9 x\nq1 Q0 d2 2 8 x\n"])
+    monkeypatch.setattr(importing.time, "sleep", lambda _seconds: assign(store, assessors=1, k=1))
+    with pytest.raises(DataError, match="import the same files again"):
+        load(documents=f"{DOCUMENTS}d4\tfour\n", runs=["q1 Q0 d4 1 9 x\n"])
+    assert candidates(store) == ["d1", "d2"]

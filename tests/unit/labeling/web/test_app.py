@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
+from gradrank.errors import DataError
 from gradrank.labeling.project.access import Access
 from gradrank.labeling.project.assignment import assign
+from gradrank.labeling.project.board import board
 from gradrank.labeling.project.importing import import_files
 from gradrank.labeling.project.judging import Desk
 from gradrank.labeling.project.store import Store, create_project
@@ -162,7 +165,22 @@ def test_the_cookie_is_out_of_reach(place: Place) -> None:
 def test_guessing_links_is_slowed_down(place: Place) -> None:
     codes = [place.stranger.post(f"/join/1-guess{number}").status_code for number in range(12)]
     assert codes == [404] * 10 + [429] * 2
-    assert place.stranger.get(f"/join/{place.tokens['ada']}").status_code == 429
+    assert place.stranger.post("/join/1-guess").status_code == 429
+
+
+def test_those_who_fail_lock_nobody_out(place: Place) -> None:
+    """All have one address, as behind a proxy that does not pass addresses on."""
+    for number in range(12):
+        place.stranger.post(f"/join/1-guess{number}")
+    assert "Ada" in place.stranger.get(f"/join/{place.tokens['ada']}").text
+    assert place.stranger.post(f"/join/{place.tokens['ada']}").status_code == 303
+
+
+@pytest.mark.parametrize("number", ["9223372036854775808", "9" * 5000, "-1", "0", "1.0", "x", "٣"])
+def test_numbers_that_no_assignment_has(place: Place, number: str) -> None:
+    assert place.ada.get(f"/task/{number}").status_code == 404
+    for action in ("vote", "pause", "resume", "activity"):
+        assert place.ada.post(f"/task/{number}/{action}", data={"csrf": ""}).status_code == 404
 
 
 # ---------------------------------------------------------------------- only our own forms
@@ -181,6 +199,10 @@ def test_a_form_needs_the_sessions_token(place: Place) -> None:
         {"origin": "null"},
         {"origin": "http://testserver.evil.example"},
         {"origin": "http://testserver:8080"},
+        {"origin": "http://["},
+        {"origin": "http://testserver:port"},
+        {"origin": "testserver"},
+        {"origin": ""},
     ],
 )
 def test_forms_of_other_sites_are_refused(place: Place, headers: dict[str, str]) -> None:
@@ -376,3 +398,44 @@ def test_the_owner_copies_and_reads_what_was_done(place: Place) -> None:
     page = place.owner.get("/owner/files").text
     assert "MB" in page
     assert "guidelines" in page
+
+
+# ---------------------------------------------------------------------- when the project cannot be written
+def test_a_vote_on_a_locked_project_is_told_to_come_again(place: Place) -> None:
+    number = place.own(place.ada)
+    form = form_of(place.ada.get(f"/task/{number}")) | {"verdict": "a"}
+    place.store.close()
+    place.store.busy_seconds = 0.05
+    other = sqlite3.connect(place.store.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        refusals = [place.ada.post(f"/task/{number}/vote", data=form), place.ada.get(f"/task/{number}")]
+    finally:
+        other.close()
+    for refused in refusals:
+        assert refused.status_code == 503
+        assert int(refused.headers["retry-after"]) > 0
+        assert place.store.path.name not in refused.text
+    assert place.events() == 0
+    assert place.ada.post(f"/task/{number}/vote", data=form).status_code == 303
+    assert place.events() == 1
+
+
+def test_errors_do_not_tell_where_the_project_lies(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise DataError("is odd", path=place.store.path)
+
+    monkeypatch.setattr("gradrank.labeling.web.owner.backup", refuse)
+    csrf = re.findall(r'name="csrf" value="([^"]*)"', place.owner.get("/owner/files").text)[0]
+    answer = place.owner.post("/owner/backup", data={"csrf": csrf})
+    assert (answer.status_code, "is odd" in answer.text) == (400, True)
+    assert place.store.path.name not in answer.text
+
+
+def test_the_board_counts_what_stands(place: Place) -> None:
+    number = place.own(place.ada)
+    for verdict in ("a", "undo", "skip", "b"):
+        assert vote(place.ada, number, verdict).status_code == 303
+    assert place.events() == 4
+    assert board(Desk(place.store)).to_dict()["judgments"] == 1
+    assert re.search(r"<dt>Judgments</dt><dd>1</dd>", place.owner.get("/owner").text)

@@ -128,3 +128,8 @@ def test_direction_marks_cannot_turn_the_page() -> None:
 
 def test_paragraphs() -> None:
     assert document_html("one\r\n\r\ntwo\nlines\n\n\n", "text", "") == "<p>one</p><p>two\nlines</p>"
+
+
+def test_elements_without_end_are_shown_as_their_text() -> None:
+    deep = document_html("<div>" * 70_000 + "the sky &amp; <b>sea</b>", "html", "sky")
+    assert deep == "<p>the <mark>sky</mark> &amp;  sea</p>"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,12 @@ import pytest
 import uvicorn
 
 from gradrank.errors import DataError
+from gradrank.labeling.project.access import Access, served_address
 from gradrank.labeling.project.backup import backup_folder, in_use
 from gradrank.labeling.project.store import Store, create_project
-from gradrank.labeling.web.server import serve
+from gradrank.labeling.web.app import create_app
+from gradrank.labeling.web.server import serve, server_config
+from gradrank.runtime.listening import listening
 
 
 @pytest.fixture
@@ -70,3 +75,40 @@ def test_a_damaged_project_is_not_served(store: Store, started: list[Any]) -> No
     with pytest.raises(DataError, match="damaged"):
         said(store)
     assert started == []
+
+
+def test_links_of_assessors_are_said_and_the_address_is_kept(store: Store, started: list[Any]) -> None:
+    token = Access(store).invite("Ada")
+    text = said(store)
+    assert f"Ada: {served_address(store)}/join/{token}" in text
+    said(store, public_url="https://label.example/")
+    assert served_address(store) == "https://label.example"
+
+
+def test_half_a_head_is_not_waited_for(store: Store) -> None:
+    with listening("127.0.0.1", 0) as listener:
+        server = uvicorn.Server(server_config(create_app(store, backups=False), head_seconds=0.2))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            with socket.create_connection(listener.getsockname(), timeout=30) as half:
+                half.sendall(b"GET / HTTP/1.1\r\nhost: x")
+                assert half.recv(100) == b""
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def test_half_a_form_is_not_waited_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradrank.labeling.web.app.FORM_SECONDS", 0.05)
+    with listening("127.0.0.1", 0) as listener:
+        server = uvicorn.Server(server_config(create_app(store, backups=False)))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            with socket.create_connection(listener.getsockname(), timeout=30) as half:
+                half.sendall(b"POST /leave HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\ncsrf=")
+                assert half.recv(100).startswith(b"HTTP/1.1 408")
+        finally:
+            server.should_exit = True
+            thread.join()
