@@ -74,8 +74,12 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "KendallTau",
         "MeanNDCG",
         "Measure",
+        "NWPref",
+        "PPref",
         "Precision",
+        "RPref",
         "Recall",
+        "WPref",
         "measure_values",
         "parse_measure",
     ),
@@ -186,8 +190,12 @@ if TYPE_CHECKING:
     from gradrank.measures import KendallTau as KendallTau
     from gradrank.measures import MeanNDCG as MeanNDCG
     from gradrank.measures import Measure as Measure
+    from gradrank.measures import NWPref as NWPref
+    from gradrank.measures import PPref as PPref
     from gradrank.measures import Precision as Precision
     from gradrank.measures import Recall as Recall
+    from gradrank.measures import RPref as RPref
+    from gradrank.measures import WPref as WPref
     from gradrank.measures import measure_values as measure_values
     from gradrank.measures import parse_measure as parse_measure
     from gradrank.models.feature import FeatureRanker as FeatureRanker

@@ -29,6 +29,7 @@ from gradrank.experiments.folders import Fold
 from gradrank.experiments.recipe import Recipe, Run
 from gradrank.experiments.result import Outcome
 from gradrank.experiments.settings import Scale, setting
+from gradrank.measures import ERR
 
 PAPER = "Niu, Guo, Lan, Cheng (2012)"
 # Each focused ranker with its listwise and its pairwise end.
@@ -38,7 +39,7 @@ FAMILIES = {
     "FocusedNet": ("ListNet", "RankNet"),
 }
 RANKERS = (*(name for focused, ends in FAMILIES.items() for name in (*ends, focused)), "ListMLE")
-TRUTHS = {"graded": ("NDCG@{}", "ERR(top=query)"), "topk": ("KappaNDCG@{}", "KappaERR")}
+TRUTHS = {"graded": ("NDCG@{}", "ERR"), "topk": ("KappaNDCG@{}", "KappaERR")}
 """Kinds of labels with the measures that go with them."""
 
 
@@ -58,6 +59,7 @@ class RankerScale(Scale):
     k: int = setting(10, "depth of the top-k truth")
     rankers: tuple[str, ...] = setting(RANKERS, "rankers to compare")
     truths: tuple[str, ...] = setting(tuple(TRUTHS), "labels to learn from: graded, topk")
+    top: float | str = setting("query", "top grade of ERR on graded labels: one for all, or query: each query's own")
     C: float | str = setting("auto", "C of the support vector machines; auto: chosen on validation data")
     n_estimators: int = setting(300, "rounds of boosting")
     epochs: int = setting(50, "epochs of the nets")
@@ -110,8 +112,12 @@ class RankerScale(Scale):
 
     def measures(self, truth: str) -> tuple[str, ...]:
         """Columns of the tables: cut-offs 1…k, then ERR."""
-        at, err = TRUTHS[truth]
-        return (*(at.format(cutoff) for cutoff in range(1, self.k + 1)), err)
+        at, _ = TRUTHS[truth]
+        return (*(at.format(cutoff) for cutoff in range(1, self.k + 1)), self.err(truth))
+
+    def err(self, truth: str) -> str:
+        """ERR of a kind of labels. Position labels have no grade for all: the first of k has the top one."""
+        return str(ERR(top=self.top)) if truth == "graded" else TRUTHS[truth][1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,8 +193,8 @@ def beta_figure(scale: BetaScale, folds: Sequence[Fold], run: Run) -> Outcome:
     claims: list[Claim] = []
     for ranker in focused:
         for truth in scale.truths:
-            at, err = TRUTHS[truth]
-            shown = list(dict.fromkeys((at.format(min(5, scale.k)), at.format(scale.k), err)))
+            at, _ = TRUTHS[truth]
+            shown = list(dict.fromkeys((at.format(min(5, scale.k)), at.format(scale.k), scale.err(truth))))
             rows = tuple(
                 (beta, *(_mean_of_folds(found, cells, truth, f"{ranker} beta {beta:g}", each) for each in shown))
                 for beta in scale.betas

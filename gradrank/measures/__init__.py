@@ -14,11 +14,15 @@ from gradrank.measures.kappa_ndcg import KappaNDCG
 from gradrank.measures.kendall import KendallTau
 from gradrank.measures.mean_ndcg import MeanNDCG
 from gradrank.measures.ndcg import NDCG
+from gradrank.measures.nwpref import NWPref
+from gradrank.measures.ppref import PPref
 from gradrank.measures.precision import Precision
 from gradrank.measures.rbp import RBP
 from gradrank.measures.recall import Recall
 from gradrank.measures.reciprocal_rank import MRR
 from gradrank.measures.registry import DEFAULT_MEASURES, REGISTRY, as_measure, as_measures, parse_measure
+from gradrank.measures.rpref import RPref
+from gradrank.measures.wpref import WPref
 from gradrank.measures.wta import WTA
 
 __all__ = [
@@ -43,8 +47,12 @@ __all__ = [
     "KendallTau",
     "MeanNDCG",
     "Measure",
+    "NWPref",
+    "PPref",
     "Precision",
+    "RPref",
     "Recall",
+    "WPref",
     "as_measure",
     "as_measures",
     "bind_measures",

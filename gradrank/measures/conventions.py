@@ -71,8 +71,9 @@ _OWN = Convention(
         "p": 0.8,
     },
     exceptions={
-        # A query without a pair of different labels has no rank correlation at all.
+        # A query without a pair of different labels has neither a rank correlation nor preferences.
         "KendallTau": {"empty": "skip"},
+        **{name: {"empty": "skip"} for name in ("PPref", "RPref", "WPref", "NWPref")},
         # Position labels run up to k, which differs from query to query.
         "KappaERR": {"top": "query"},
     },

@@ -10,74 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.measures.base import IntArray, Measure, Prepared
+from gradrank.measures.label_levels import count_below, count_up, label_levels
 from gradrank.measures.parameters import parameter
 from gradrank.measures.swaps import SwapKernels
-from gradrank.ranking import order_list
 from gradrank.runtime.kernels import njit
-from gradrank.runtime.threads import for_query_blocks
 
 _VARIANTS = ("pairs", "a", "b")
-
-
-@njit(cache=True, nogil=True, plain=True)
-def _add(tree, level, amount):  # type: ignore[no-untyped-def]
-    """Fenwick tree: count one more document of a level (levels from 0)."""
-    at = level + 1
-    while at < len(tree):
-        tree[at] += amount
-        at += at & -at
-
-
-@njit(cache=True, nogil=True, plain=True)
-def _below(tree, level):  # type: ignore[no-untyped-def]
-    """Fenwick tree: number of documents of lower levels."""
-    total = 0.0
-    at = level
-    while at > 0:
-        total += tree[at]
-        at -= at & -at
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _levels(first, end, indptr, labels, level, pairs, all_pairs):  # type: ignore[no-untyped-def]
-    """Number the distinct labels of each query from 0 (unjudged = −1); count pairs of different labels."""
-    longest = 1
-    for q in range(first, end):
-        longest = max(longest, indptr[q + 1] - indptr[q])
-    judged = np.empty(longest)
-    counts = np.empty(longest)
-    order = np.empty(longest, np.int64)
-    number = np.empty(longest, np.int64)
-    for q in range(first, end):
-        start = indptr[q]
-        stop = indptr[q + 1]
-        n = 0
-        for row in range(start, stop):
-            if not np.isnan(labels[row]):
-                judged[n] = labels[row]
-                n += 1
-        order_list(judged[:n], order)
-        distinct = 0
-        counts[0] = 0.0
-        for r in range(n - 1, -1, -1):
-            if r < n - 1 and judged[order[r]] != judged[order[r + 1]]:
-                distinct += 1
-                counts[distinct] = 0.0
-            counts[distinct] += 1.0
-            number[order[r]] = distinct
-        n = 0
-        for row in range(start, stop):
-            if np.isnan(labels[row]):
-                level[row] = -1.0
-            else:
-                level[row] = number[n]
-                n += 1
-        total = n * (n - 1) / 2.0
-        all_pairs[q] = total
-        for at in range(distinct + 1):
-            total -= counts[at] * (counts[at] - 1.0) / 2.0
-        pairs[q] = total
 
 
 @njit(cache=True, nogil=True)
@@ -96,14 +34,14 @@ def _values(first, end, indptr, order, tie_end, retrieved, gain, norm, depth, we
             for at in range(place, group_end):
                 level = int(gain[order[at]])
                 if level >= 0:
-                    lower = _below(above, level)
-                    higher = seen - _below(above, level + 1)
+                    lower = count_below(above, level)
+                    higher = seen - count_below(above, level + 1)
                     agreement += higher - lower
                     members += 1.0
             for at in range(place, group_end):
                 level = int(gain[order[at]])
                 if level >= 0:
-                    _add(above, level, 1.0)
+                    count_up(above, level, 1.0)
             seen += members
             tied_pairs += members * (members - 1.0) / 2.0
             place = group_end
@@ -142,13 +80,13 @@ def kendall_row(i, low, high, n, order, rank, gain, norm, option, state, out):  
             other_sum = 0.0
             sign = 0.0
             if level >= 0:
-                other_sum = _below(tree, level) - (seen - _below(tree, level + 1))
+                other_sum = count_below(tree, level) - (seen - count_below(tree, level + 1))
                 if own >= 0:
                     sign = 1.0 if own > level else (-1.0 if own < level else 0.0)
             # sign, own_sum and other_sum are seen from i, which is the upper of the two going down, the lower going up.
             out[j] = direction * 2.0 * (other_sum - own_sum - sign) / norm
             if level >= 0:
-                _add(tree, level, 1.0)
+                count_up(tree, level, 1.0)
                 seen += 1.0
                 own_sum += sign
             r += direction
@@ -188,15 +126,7 @@ class KendallTau(Measure):
 
     def prepare(self, labels: NDArray[np.float32], indptr: IntArray, n_jobs: int | None = None) -> Prepared:
         """See Measure.prepare."""
-        n_queries = len(indptr) - 1
-        level = np.empty(len(labels))
-        pairs = np.empty(n_queries)
-        all_pairs = np.empty(n_queries)
-
-        def work(first: int, end: int) -> None:
-            _levels(first, end, indptr, labels, level, pairs, all_pairs)
-
-        for_query_blocks(work, indptr, n_jobs)
+        level, pairs, all_pairs = label_levels(labels, indptr, n_jobs)
         norm = {"pairs": pairs, "a": all_pairs, "b": np.sqrt(pairs * all_pairs)}[self.variant]
         empty = pairs == 0.0
         return Prepared(level, np.where(empty, 1.0, norm), np.diff(indptr), empty, option=_VARIANTS.index(self.variant))

@@ -20,10 +20,14 @@ from gradrank.measures.kappa_ndcg import KappaNDCG
 from gradrank.measures.kendall import KendallTau
 from gradrank.measures.mean_ndcg import MeanNDCG
 from gradrank.measures.ndcg import NDCG
+from gradrank.measures.nwpref import NWPref
+from gradrank.measures.ppref import PPref
 from gradrank.measures.precision import Precision
 from gradrank.measures.rbp import RBP
 from gradrank.measures.recall import Recall
 from gradrank.measures.reciprocal_rank import MRR
+from gradrank.measures.rpref import RPref
+from gradrank.measures.wpref import WPref
 from gradrank.measures.wta import WTA
 
 REGISTRY: dict[str, type[Measure]] = {
@@ -44,6 +48,10 @@ REGISTRY: dict[str, type[Measure]] = {
         KappaERR,
         KendallTau,
         Bpref,
+        PPref,
+        RPref,
+        WPref,
+        NWPref,
     )
 }
 

@@ -30,6 +30,10 @@ VARIANTS = {
     "KappaERR": ["KappaERR", "KappaERR@3"],
     "KendallTau": ["KendallTau", "KendallTau(variant=a)", "KendallTau(variant=b)"],
     "Bpref": ["Bpref", "Bpref(rel=2)"],
+    "PPref": ["PPref", "PPref@1", "PPref@3"],
+    "RPref": ["RPref", "RPref@2", "RPref(over=ideal)@3"],
+    "WPref": ["WPref", "WPref@2", "WPref(discount=reciprocal)@4"],
+    "NWPref": ["NWPref", "NWPref@1", "NWPref@3"],
 }
 # A measure without variants here is tested as it is.
 ALL = [name for kind in REGISTRY for name in VARIANTS.get(kind, [kind])]
@@ -131,6 +135,9 @@ def test_pessimistic_and_optimistic_bound_every_order(name: str, labels: list[fl
     low, high, middle = (
         measure(f"{head}ties={ties})" + (f"@{at}" if at else "")) for ties in ("pessimistic", "optimistic", "file")
     )
+    if name.startswith("PPref@"):
+        # An unjudged document above the cut-off takes right and wrong pairs out of a share: no order by label is worst.
+        labels = [0 if label is None else label for label in labels]
     column = labels_for(name, labels)
     scores = np.random.default_rng(random_state).integers(0, 3, len(labels)).astype(float)
     values = [np.nan_to_num(m.values(scores, one_query(m, column))[0]) for m in (low, middle, high)]

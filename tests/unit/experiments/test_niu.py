@@ -133,3 +133,14 @@ def test_folders_of_parts_folds_and_sets(tmp_path: Path) -> None:
         read_folds(tmp_path / "empty")
     with pytest.raises(DataError, match="is no folder"):
         read_folds(tmp_path / "missing")
+
+
+def test_err_has_one_top_grade_for_all_queries_if_told() -> None:
+    small = replace(SMALL, rankers=("RankSVM",))
+    own, common = (run("niu-4", scale=replace(small, top=top)).tables for top in ("query", 7.0))
+    heads = [[table.columns[-2].name for table in tables] for tables in (own, common)]
+    assert heads == [["ERR(top=query)", "KappaERR"], ["ERR(top=7)", "KappaERR"]]
+    # Grades end at 4: under a top grade of 7 all of them are far from certain to satisfy.
+    assert common[0].rows[0][-2] < 0.25 * own[0].rows[0][-2]
+    assert common[1].rows == own[1].rows
+    assert common[0].rows[0][1:-2] == own[0].rows[0][1:-2]
