@@ -1,15 +1,15 @@
 """Defaults beside those of LightGBM, XGBoost and CatBoost, and the grid that the rule was chosen on.
 
-Run: python benchmarks/defaults.py [--grid | --short] [--mq2007 FOLDER] [--lightgbm-rank FOLDER] [--seeds 301]
+Run: python benchmarks/defaults.py [--grid | --added | --short] [--mq2007 FOLDER] [--lightgbm-rank FOLDER] [--seeds 301]
      [--sizes 300x40,3000x20:0,…] [--only TEXT] [--processes 2] [--store FOLDER]
 
 A row is a contestant, a column a data set: test NDCG@10, and the CPU seconds that training took. Without
-``--grid`` the contestants are gradrank without options, with validation data and without; gradrank as its defaults were
-before (300 trees of 15 leaves, rate 0.05); each other tool without options; and each with a lower rate, more trees and
-early stopping on the validation data. ``--grid`` has shapes of gradrank's trees instead, each with several patiences;
-``--short`` the weights of LambdaWide on short lists, beside LightGBM. No test part of MQ2007 is touched: one half of a
-validation part chooses the number of trees, the other judges. Results are kept in a folder, so that nothing is trained
-twice.
+``--grid`` the contestants are gradrank without options, with validation data and without; gradrank with
+``reg_lambda=0`` and as its first defaults were (300 trees of 15 leaves, rate 0.05); each other tool without options;
+and each with a lower rate, more trees and early stopping on the validation data. ``--grid`` has shapes of gradrank's
+trees instead, each with several patiences; ``--added`` values of ``reg_lambda``; ``--short`` the weights of LambdaWide
+on short lists, beside LightGBM. No test part of MQ2007 is touched: one half of a validation part chooses the number of
+trees, the other judges. Results are kept in a folder, so that nothing is trained twice.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ SMALL_SHAPES = ((7, 0.1), (15, 0.1), (31, 0.1), (15, 0.05))
 PATIENCES = (40, 60, 100, 150)
 # Shares of the gains' difference; the goal has 0.2.
 MUS = (0.05, 0.5, 1.0, 2.0)
+# Curvature that is added to leaves.
+ADDED = (0.0, 2.0, 5.0, 10.0, 20.0)
 SHORT_SIZES = "1000x10,1000x10:0,2000x6,700x15"
 WIDE = "LambdaWide(NDCG, normalize=log, gap=true, goal={goal}, mu={mu})"
 
@@ -224,8 +226,9 @@ FULL = 1_000_000
 CONTESTANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "gradrank": ("gradrank", {}),
     "gradrank, no validation data": ("gradrank", {"alone": True}),
+    "gradrank, nothing added to leaves": ("gradrank", {"reg_lambda": 0.0}),
     "gradrank, 300 × 15 leaves, rate 0.05": (
-        "gradrank", {"n_estimators": 300, "num_leaves": 15, "learning_rate": 0.05},
+        "gradrank", {"n_estimators": 300, "num_leaves": 15, "learning_rate": 0.05, "reg_lambda": 0.0},
     ),
     "LightGBM": ("LightGBM", {}),
     "LightGBM, early stopping": ("LightGBM", {"trees": 2000, "patience": 100}),
@@ -293,6 +296,15 @@ def grid_jobs(keys: Sequence[Key], goal: str, store: str) -> dict[tuple[str, Key
     return jobs
 
 
+def added_jobs(keys: Sequence[Key], goal: str, store: str) -> dict[tuple[str, Key], Any]:
+    """Values of ``reg_lambda`` for each data set, all else by default."""
+    return {
+        (f"reg_lambda {added:g}", key): (key, "gradrank", {"reg_lambda": added}, goal, store)
+        for key in keys
+        for added in ADDED
+    }
+
+
 def short_jobs(keys: Sequence[Key], goal: str, store: str) -> dict[tuple[str, Key], Any]:
     """Weights of pairs for each data set."""
     shape: dict[str, Any] = {"n_estimators": 200, "num_leaves": 31, "learning_rate": 0.1}
@@ -315,6 +327,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--grid", action="store_true")
+    parser.add_argument("--added", action="store_true")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--goal", default="NDCG@10")
     parser.add_argument("--mq2007", type=Path)
@@ -337,6 +350,8 @@ def main() -> None:
         keys += [("lightgbm-rank", str(given.lightgbm_rank), fold) for fold in (0, 1)]
     if given.grid:
         jobs = grid_jobs(keys, goal, store)
+    elif given.added:
+        jobs = added_jobs(keys, goal, store)
     elif given.short:
         jobs = short_jobs(keys, goal, store)
     else:

@@ -127,6 +127,11 @@ class Constructed(Objective):
         return self.normalize != "none"
 
     @property
+    def unit_queries(self) -> bool:
+        """See Objective.unit_queries."""
+        return self.normalize == "log"
+
+    @property
     def has_curvature(self) -> bool:
         """Whether the construction has a second derivative, and its pair cost a usable one."""
         return self.construction.usable_curvature and self.cost.usable_curvature

@@ -154,6 +154,11 @@ class Lambda(Objective):
         return self.normalize != "none"
 
     @property
+    def unit_queries(self) -> bool:
+        """See Objective.unit_queries."""
+        return self.normalize == "log"
+
+    @property
     def has_curvature(self) -> bool:
         """Whether the cost's second derivative is usable."""
         return self.cost.usable_curvature

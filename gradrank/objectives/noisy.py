@@ -90,6 +90,11 @@ class Noisy(Objective):
         """Whether the λ's are."""
         return self.inner.normalized
 
+    @property
+    def unit_queries(self) -> bool:
+        """See Objective.unit_queries."""
+        return self.inner.unit_queries
+
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundNoisy:
         """See Objective.bind."""
         return BoundNoisy(self, data, random_state, n_jobs)

@@ -85,6 +85,12 @@ class Objective(ABC):
         """Whether λ's are normalized per query, in whole or in part."""
         return False
 
+    @property
+    def unit_queries(self) -> bool:
+        """Whether ρ of a whole query is of the order of 1, whatever its labels: ``normalize=log`` makes it so."""
+        first = self.leading[0]
+        return first is not self and first.unit_queries
+
     @abstractmethod
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundObjective:
         """Prepare the objective for data.

@@ -140,9 +140,7 @@ class LambdaCourse(TreeCourse):
         tree = self.covered(tree, leaf)
         values = tree.leaf_value
         if self.parameters.monotone_constraints is None:
-            values = leaf_values(
-                self._rule, leaf, tree.n_leaves, lambdas, rhos, self.parameters.reg_lambda, crew=self.crew
-            )
+            values = leaf_values(self._rule, leaf, tree.n_leaves, lambdas, rhos, self.shape.reg_lambda, crew=self.crew)
         if self._combiner is not None:
             here = self._combiner.only(self.sampled_queries(step))
             values = optimal_values(self.rules.step, values, leaf, self._scores[TRAINING], here)

@@ -48,6 +48,8 @@ class TreeGrower:
         Rule of the splits: ``mse`` or ``newton``.
     num_leaves
         Most leaves of a tree; None = as the parameters say.
+    reg_lambda
+        Added to the denominator of split gains by Newton's rule.
     watched
         Further data sets by name, whose leaves are asked for.
     share_binning
@@ -61,6 +63,7 @@ class TreeGrower:
         *,
         split: str,
         num_leaves: int | None = None,
+        reg_lambda: float = 0.0,
         watched: Mapping[str, RankingData] | None = None,
         share_binning: TreeGrower | None = None,
     ) -> None:
@@ -88,7 +91,7 @@ class TreeGrower:
         self._by_bins = (
             mapped and parameters.monotone_constraints is None and not any(name in SAMPLING for name in extra)
         )
-        settings = tree_settings(data, parameters, split, num_leaves, data.n_docs) | {
+        settings = tree_settings(data, parameters, split, num_leaves, reg_lambda, data.n_docs) | {
             "learning_rate": NO_STEP if self._by_bins else 1.0,
             "use_quantized_grad": self._quantized,
             "num_grad_quant_bins": self._levels,
@@ -211,7 +214,7 @@ def default_leaf_size(n_docs: int) -> int:
 
 
 def tree_settings(
-    data: RankingData, parameters: TreeParameters, split: str, num_leaves: int | None, n_docs: int
+    data: RankingData, parameters: TreeParameters, split: str, num_leaves: int | None, reg_lambda: float, n_docs: int
 ) -> dict[str, Any]:
     """LightGBM's parameters for trees of ``n_docs`` documents, of which ``data`` may be a part."""
     if num_leaves is None:
@@ -226,7 +229,7 @@ def tree_settings(
         "max_depth": -1 if not depth else int(depth),
         "max_bin": int(parameters.max_bin),
         "min_sum_hessian_in_leaf": float(parameters.min_child_weight) if split == "newton" else 0.0,
-        "lambda_l2": float(parameters.reg_lambda) if split == "newton" else 0.0,
+        "lambda_l2": float(reg_lambda) if split == "newton" else 0.0,
         "feature_fraction": float(parameters.colsample_bytree),
         # We round ourselves: LightGBM's random rounding draws from a state that a resumed run cannot restore.
         "stochastic_rounding": False,

@@ -197,8 +197,9 @@ class LambdaMART(TreeParameters, RankingEstimator):
         crew = self._crew
         held = None if valid else self._held_out(train, callbacks)
         self._shape = shape_by_size(
-            self, crew.count(train.n_queries), crew.count(train.n_docs), validated=bool(valid) or held is not None
-        )
+            self, crew.count(train.n_queries), crew.count(train.n_docs), validated=bool(valid) or held is not None,
+            unit_queries=self._objective().unit_queries,
+        )  # fmt: skip
         course = self._course(train, watched_sets(train, valid, self.train_measure), self._shape, callbacks)
         run = TreeRun(self, course, valid, self._base(train), callbacks)
         self.record_, self.trees_ = run.once() if held is None else run.twice(held)
@@ -277,7 +278,11 @@ class LambdaMART(TreeParameters, RankingEstimator):
         shape = getattr(self, "_shape", None)
         if shape is None:
             return {}
-        found = {"num_leaves": shape.num_leaves, "learning_rate": shape.learning_rate}
+        found = {
+            "num_leaves": shape.num_leaves,
+            "learning_rate": shape.learning_rate,
+            "reg_lambda": shape.reg_lambda,
+        }
         if self.n_estimators is None:
             found["early_stopping_rounds"] = shape.early_stopping_rounds
             if hasattr(self, "n_estimators_"):

@@ -137,7 +137,7 @@ class GradeCourse(TreeCourse):
             leaf = leaves[-1][TRAINING]
             tree = self.covered(tree, leaf)
             values = leaf_values(
-                self.rules.step, leaf, tree.n_leaves, lambdas, rhos, self.parameters.reg_lambda, crew=self.crew
+                self.rules.step, leaf, tree.n_leaves, lambdas, rhos, self.shape.reg_lambda, crew=self.crew
             )
             trees.append(replace(tree, leaf_value=shrinkage * values))
         self.add(tuple(trees), leaves)

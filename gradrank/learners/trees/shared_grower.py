@@ -38,8 +38,8 @@ class SharedGrower:
     ----------
     data
         The queries of this process.
-    parameters, split, num_leaves
-        The shape of the trees, the rule of the splits, and the most leaves.
+    parameters, split, num_leaves, reg_lambda
+        The shape of the trees, the rule of the splits, the most leaves, and what is added to denominators of gains.
     crew
         The processes.
     share_binning
@@ -53,6 +53,7 @@ class SharedGrower:
         *,
         split: str,
         num_leaves: int | None = None,
+        reg_lambda: float = 0.0,
         crew: SharedCrew,
         share_binning: SharedGrower | None = None,
     ) -> None:
@@ -61,7 +62,7 @@ class SharedGrower:
         self._ones = np.ones(data.n_docs, dtype=np.float32)
         self._grown = 0
         mesh = crew.member.mesh
-        settings = tree_settings(data, parameters, split, num_leaves, crew.count(data.n_docs)) | {
+        settings = tree_settings(data, parameters, split, num_leaves, reg_lambda, crew.count(data.n_docs)) | {
             "use_quantized_grad": False,
             "force_col_wise": True,
             "tree_learner": "data",

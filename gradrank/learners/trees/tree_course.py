@@ -126,16 +126,16 @@ class TreeCourse(ResumableCourse):
         return made
 
     def _grower_like(self, binned: TreeGrower | SharedGrower | None) -> TreeGrower | SharedGrower:
-        split, leaves = self.rules.split, self.shape.num_leaves
+        split, leaves, added = self.rules.split, self.shape.num_leaves, self.shape.reg_lambda
         if self.crew.shared:
             from gradrank.learners.trees.shared_grower import SharedGrower
 
             return SharedGrower(
-                self.train, self.parameters, split=split, num_leaves=leaves, crew=cast(Any, self.crew),
-                share_binning=cast("SharedGrower | None", binned),
+                self.train, self.parameters, split=split, num_leaves=leaves, reg_lambda=added,
+                crew=cast(Any, self.crew), share_binning=cast("SharedGrower | None", binned),
             )  # fmt: skip
         return TreeGrower(
-            self.train, self.parameters, split=split, num_leaves=leaves, watched=self.watched,
+            self.train, self.parameters, split=split, num_leaves=leaves, reg_lambda=added, watched=self.watched,
             share_binning=cast("TreeGrower | None", binned),
         )  # fmt: skip
 

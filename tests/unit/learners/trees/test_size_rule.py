@@ -65,6 +65,30 @@ def test_what_is_given_wins_and_the_rest_follows_the_size() -> None:
         assert (fixed.n_estimators, fixed.early_stopping_rounds) == (fixed_trees(DEFAULT_RATE), None)
 
 
+@pytest.mark.parametrize(
+    ("objective", "added"),
+    [
+        ("NDCG@10", 6.5),  # a twentieth of 130 queries
+        ("Tiered(NDCG, CNDCG(label=clicks), weight=0)", 6.5),
+        ("Noisy(MAP, samples=2)", 6.5),
+        ("Lambda(NDCG, normalize=log)", 6.5),
+        ("Lambda(NDCG)", 0.0),  # the papers' λ's, whose size depends on the labels
+        ("Regression", 0.0),
+    ],
+)
+def test_curvature_is_added_where_its_size_is_known(objective: str, added: float) -> None:
+    data = TRAIN.with_label("clicks", TRAIN.label() / 4)
+    few: dict[str, Any] = {"n_estimators": 2, "num_leaves": 4, "random_state": 1}
+    by_rule = LambdaMART(objective, **few).fit(data)
+    given = LambdaMART(objective, reg_lambda=added, **few).fit(data)
+    without = LambdaMART(objective, reg_lambda=0.0, **few).fit(data)
+    assert by_rule.ranker_.training["parameters"]["reg_lambda"] == added
+    assert by_rule.predict(data).tolist() == given.predict(data).tolist()
+    # What is added makes steps smaller, and where nothing is they are the same.
+    assert np.abs(by_rule.predict(data)).max() <= np.abs(without.predict(data)).max()
+    assert (by_rule.predict(data).tolist() == without.predict(data).tolist()) == (added == 0.0)
+
+
 def test_rule_goes_one_way_with_the_size() -> None:
     leaves = [default_leaves(10**k, 20 * 10**k) for k in range(8)]
     assert leaves == sorted(leaves)
@@ -76,7 +100,7 @@ def test_rule_goes_one_way_with_the_size() -> None:
 
 def test_with_validation_data_the_number_is_found_by_early_stopping() -> None:
     found = LambdaMART(**QUICK).fit(TRAIN, valid=VALID)
-    asked = LambdaMART(n_estimators=5_000, num_leaves=default_leaves(130, TRAIN.n_docs), **QUICK).fit(
+    asked = LambdaMART(n_estimators=5_000, num_leaves=default_leaves(130, TRAIN.n_docs), reg_lambda=6.5, **QUICK).fit(
         TRAIN, valid=VALID
     )
     assert found.record_.curves == asked.record_.curves
@@ -86,7 +110,7 @@ def test_with_validation_data_the_number_is_found_by_early_stopping() -> None:
     assert found.get_params()["n_estimators"] is None
     assert found.get_params()["num_leaves"] is None
     told = found.ranker_.training
-    assert told["by_data"] == ["num_leaves", "n_estimators"]
+    assert told["by_data"] == ["num_leaves", "reg_lambda", "n_estimators"]
     assert (told["parameters"]["num_leaves"], told["parameters"]["n_estimators"]) == (10, found.n_estimators_)
     assert "by_data" not in asked.ranker_.training
 

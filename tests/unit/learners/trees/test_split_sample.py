@@ -87,13 +87,13 @@ def test_a_tree_of_the_documents_that_push_is_the_tree_of_all(quantized: bool) -
 
 
 def test_leaf_values_and_counts_are_those_of_all_documents() -> None:
-    learner = LambdaMART(**{**SMALL, "n_estimators": 1, "subsample": 1.0}).fit(DATA)  # type: ignore[arg-type]
+    learner = LambdaMART(**{**SMALL, "n_estimators": 1, "subsample": 1.0, "reg_lambda": 0.5}).fit(DATA)  # type: ignore[arg-type]
     ((tree,),) = learner.trees_
     leaf = assign_leaves(tree, DATA.X)
     gradients = parse_objective("NDCG@10").bind(DATA, random_state=2).gradients(np.zeros(DATA.n_docs))
     for number in range(tree.n_leaves):
         lambdas, rhos = gradients.lambdas[leaf == number], gradients.rhos[leaf == number]
-        expected = 0.3 * lambdas.sum(dtype=np.float64) / rhos.sum(dtype=np.float64)
+        expected = 0.3 * lambdas.sum(dtype=np.float64) / (rhos.sum(dtype=np.float64) + 0.5)
         assert tree.leaf_value[number] == pytest.approx(expected, rel=1e-6)
     np.testing.assert_array_equal(tree.leaf_cover, np.bincount(leaf))
 
