@@ -135,6 +135,7 @@ def auto(
     processes: int | None = None,
     n_jobs: int | None = None,
     folder: str | Path | None = None,
+    client: Any = None,
     callbacks: Sequence[Callback] = (),
     listener: Listener | None = None,
     asked: Asked | None = None,
@@ -174,6 +175,8 @@ def auto(
         threads of all processes together; all cores by default
     folder
         where trained models are kept, so that a run that was ended goes on, and a longer one takes them over
+    client
+        a Dask client whose workers train members, each one at a time; the data must fit into the memory of each
     callbacks
         called after each step of each training; with one process only
     listener
@@ -215,6 +218,7 @@ def auto(
         n_jobs=n_jobs,
         callbacks=callbacks,
         asked=asked,
+        client=client,
     )
     portfolio = Portfolio(measure, random_state, nets=find_spec("torch") is not None, n_features=pool.n_features)
     trainer = _Trainer(team, portfolio, held, folds, most, deadline, budget, listener, n_jobs)

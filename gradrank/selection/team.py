@@ -1,4 +1,4 @@
-"""Who trains the models of a portfolio: this process, or several that work side by side."""
+"""Who trains the models of a portfolio: this process, several that work side by side, or workers of a cluster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, GradrankError, TrainingError
@@ -15,6 +15,9 @@ from gradrank.learners.base.loop import Callback
 from gradrank.selection.crossfit import Ends, Fitted, Task, fit_fold
 from gradrank.selection.kept import keep, kept, path_of, run_facts
 from gradrank.selection.processes import Processes
+
+if TYPE_CHECKING:
+    from gradrank.selection.dask_team import DaskTeam
 
 Asked = Callable[[], bool]
 
@@ -36,6 +39,8 @@ class Team:
         Told of each step, with one process.
     asked
         Tells whether the user wants to stop.
+    client
+        A Dask client whose workers train, instead of processes of this machine.
     """
 
     def __init__(
@@ -47,16 +52,18 @@ class Team:
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
         asked: Asked | None = None,
+        client: Any = None,
     ) -> None:
         self.pool = pool
         self.processes = processes
+        self._client = client
         self.folder = folder
         self.stopped = False
         """Whether the user has stopped it: trainings end after the step at work."""
         self._asked = asked
         self._callbacks = callbacks
         self._n_jobs = n_jobs
-        self._elsewhere: Processes | None = None
+        self._elsewhere: Processes | DaskTeam | None = None
 
     def __enter__(self) -> Self:
         if self.folder is not None:
@@ -64,7 +71,13 @@ class Team:
                 self.folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise DataError(f"cannot be made into a folder: {error.strerror}", path=self.folder) from None
-        if self.processes > 1:
+        if self._client is not None:
+            from gradrank.selection.dask_team import DaskTeam, workers_of
+
+            self.processes = len(workers_of(self._client))
+            self._elsewhere = DaskTeam(self.pool, self._client)
+            self._elsewhere.__enter__()
+        elif self.processes > 1:
             self._elsewhere = Processes(self.pool, self.processes, "gradrank.selection.worker", n_jobs=self._n_jobs)
             self._elsewhere.__enter__()
         return self

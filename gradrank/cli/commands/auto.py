@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +19,7 @@ from gradrank.cli.interruption import EXIT_INTERRUPTED, Interruption
 from gradrank.cli.provenance import remember_data
 from gradrank.cli.reading import Reading, reads_data
 from gradrank.cli.training import check_output
+from gradrank.cli.workers import Scheduler, launcher_of
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -96,6 +99,7 @@ def auto(
             "--processes", metavar="N", min=1, help="Rankers to train at the same time; by default one for each core."
         ),
     ] = None,
+    scheduler: Scheduler = None,
     n_jobs: options.Threads = None,
     show_as: Annotated[
         options.TableOrJson, typer.Option("--format", help="Form of the summary.")
@@ -108,6 +112,8 @@ def auto(
     factor = None if serve_budget is None else times(serve_budget, "--serve-budget")
     if apart and valid_file is None:
         raise DataError("--valid-apart is given, but no --valid")
+    if scheduler is not None and processes is not None:
+        raise DataError("--scheduler and --processes are both given, expected one of them")
     given = {"train": train_file, "valid": valid_file, "test": test_file}
     files = {key: path for key, path in given.items() if path is not None}
     check_output(output, list(files.values()))
@@ -129,7 +135,7 @@ def auto(
         else:
             notes.say(f"{member.name}: done in {fitted.seconds:.1f} s of training; {max(left, 0.0):.0f} s are left")
 
-    with Interruption("step") as interruption:
+    with _workers(scheduler, notes) as client, Interruption("step") as interruption:
         result = run_auto(
             sets["train"],
             sets.get("valid"),
@@ -142,6 +148,7 @@ def auto(
             processes=processes,
             n_jobs=n_jobs,
             folder=members,
+            client=client,
             listener=announce,
             asked=interruption.asked,
         )
@@ -184,6 +191,19 @@ def auto(
     _summarize(result, distilled, output, judged_on, evaluation, comparison, show_as)
     if result.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
+
+
+@contextmanager
+def _workers(scheduler: str | None, notes: Notes) -> Iterator[Any]:
+    """A Dask client, if there is a scheduler."""
+    if scheduler is None:
+        yield None
+        return
+    from gradrank.cluster.dask import DaskWorkers
+
+    with launcher_of(None, scheduler, notes) as launcher:
+        assert isinstance(launcher, DaskWorkers)
+        yield launcher.client
 
 
 def duration(text: str, flag: str) -> float:
