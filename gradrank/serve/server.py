@@ -67,6 +67,7 @@ def run_server(
         config = uvicorn.Config(
             app,
             http=protocol_with_deadline(service.settings.limits.seconds),
+            ws="none",
             log_level="warning",
             access_log=False,
             server_header=False,
