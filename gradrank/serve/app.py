@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
@@ -123,6 +124,7 @@ class App:
             if self._access_log is not None:
                 line = {
                     "time": now(),
+                    "process": os.getpid(),
                     "client": (scope.get("client") or ("",))[0],
                     "method": scope["method"],
                     "path": scope["path"][:200],

@@ -43,12 +43,14 @@ class Service:
         Models, policies, shares.
     log
         Where lists and clicks are kept; None = nowhere.
+    metrics
+        What counts; of its own unless given.
     """
 
-    def __init__(self, settings: Settings, log: LineLog | None = None) -> None:
+    def __init__(self, settings: Settings, log: LineLog | None = None, metrics: Metrics | None = None) -> None:
         self.settings = settings
         self.table = ModelTable(settings.sources)
-        self.metrics = Metrics()
+        self.metrics = metrics or Metrics()
         self.log = log
         self.metrics.show_models(self.table)
 
