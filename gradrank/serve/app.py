@@ -91,6 +91,8 @@ class App:
             exception_handlers={HTTPException: _http_error},
             lifespan=self._lifespan,
         )
+        # Other spellings of an address are other addresses: a redirection would trust the host that a client names.
+        self._app.router.redirect_slashes = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request: keys before, counting and the access log after."""
@@ -139,7 +141,10 @@ class App:
 
     def _rank_body(self, request: Request, body: bytes) -> Response:
         parse = parser_of(request.headers.get("content-type", ""))
-        parsed = parse(body, dict(request.query_params), self.service.settings.limits.documents)
+        pairs = request.query_params.multi_items()
+        if len(dict(pairs)) < len(pairs):
+            raise RequestError("the address has a field twice")
+        parsed = parse(body, dict(pairs), self.service.settings.limits.documents)
         answer = self.service.rank(parsed, request.headers.get(MODEL_HEADER))
         request.scope["gradrank"] |= {
             "documents": parsed.documents.count,

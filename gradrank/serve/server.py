@@ -110,7 +110,7 @@ def run_on(
         app,
         http=protocol_with_deadline(service.settings.limits.seconds),
         ws="none",
-        log_level="warning",
+        log_level="error",  # not a line for everything that is no HTTP: strangers could fill the log
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
