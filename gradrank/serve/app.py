@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 from gradrank.errors import MissingExtraError
@@ -220,7 +220,7 @@ class App:
         self._waiting += 1
         metrics.waiting.set(self._waiting)
         try:
-            async with asyncio.timeout(limits.seconds):
+            async with asyncio.timeout(limits.seconds) if self._slots.locked() else nullcontext():
                 await self._slots.acquire()
         except TimeoutError:
             raise RequestError("the server is too busy to answer in time", 503, "busy") from None
@@ -277,7 +277,8 @@ async def _body(request: Request, most: int) -> bytes:
         size += len(part)
         if size > most:
             raise RequestError(f"the body is of more than {most:,} bytes", 413, "bytes")
-        parts.append(part)
+        if part:
+            parts.append(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
