@@ -228,8 +228,11 @@ def make_folder(path: Path) -> None:
         raise DataError(reason, path=path) from None
 
 
-def check_writable(path: Path) -> None:
-    """Find out that a file cannot be written before the work for it begins."""
+def check_writable(path: Path, *inputs: Path | None) -> None:
+    """Find out that a file cannot be written, or is one of those that are read, before the work for it begins."""
+    for read in inputs:
+        if read is not None and path.exists() and read.exists() and path.samefile(read):
+            raise DataError("is read by this command and cannot be its output as well", path=path)
     if path.is_dir():
         raise DataError("is a folder, expected a file to write", path=path)
     if is_special(path):

@@ -133,10 +133,7 @@ def shared_out(name: str, files: Sequence[str] | None, labels: Sequence[str] | N
 
 def check_output(output: Path, inputs: Sequence[Path]) -> None:
     """The model can be written, and not over what is read."""
-    for path in inputs:
-        if output.exists() and path.exists() and output.samefile(path):
-            raise DataError("is read by this command and cannot be its output as well", path=output)
-    check_writable(output)
+    check_writable(output, *inputs)
 
 
 def load_sets(

@@ -28,6 +28,7 @@ RANKERS: dict[str, str] = {
 
 # Facts about a training are written, shown and compared by functions that call themselves.
 _DEEPEST_FACTS = 30
+_READABLE = "a file of gradrank, LightGBM, XGBoost, CatBoost, RankLib, or ONNX trees"
 
 
 def load_ranker(path: str | Path) -> Ranker:
@@ -146,9 +147,7 @@ def _parse(content: bytes) -> Ranker:
     if start.startswith(b"tree"):
         return TreeEnsemble.from_lightgbm(_text(content))
     if not start.startswith(b"{"):
-        raise ModelError(
-            "is not a model: expected a file of gradrank, LightGBM, XGBoost, CatBoost, RankLib, or ONNX trees"
-        )
+        raise ModelError(f"is not a model: expected {_READABLE}")
     # UBJSON writes a length byte or marker after the brace where JSON has a quote or white space.
     if start[1:2] not in (b'"', b"\n", b"\r", b" ", b"\t", b"}"):
         return TreeEnsemble.from_xgboost(content)
@@ -157,6 +156,10 @@ def _parse(content: bytes) -> Ranker:
         return TreeEnsemble.from_catboost(value)
     if "learner" in value and "format" not in value:
         return TreeEnsemble.from_xgboost(value)
+    if "tree_info" in value and "format" not in value:
+        raise ModelError("is LightGBM's JSON dump, expected its model as text, which save_model writes")
+    if value.get("format") != FORMAT:
+        raise ModelError(f"is JSON, but no model: expected {_READABLE}")
     return ranker_from_dict(value)
 
 

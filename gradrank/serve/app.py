@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 from gradrank.errors import MissingExtraError
@@ -90,6 +91,8 @@ class App:
             exception_handlers={HTTPException: _http_error},
             lifespan=self._lifespan,
         )
+        # Other spellings of an address are other addresses: a redirection would trust the host that a client names.
+        self._app.router.redirect_slashes = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request: keys before, counting and the access log after."""
@@ -123,6 +126,7 @@ class App:
             if self._access_log is not None:
                 line = {
                     "time": now(),
+                    "process": os.getpid(),
                     "client": (scope.get("client") or ("",))[0],
                     "method": scope["method"],
                     "path": scope["path"][:200],
@@ -137,7 +141,10 @@ class App:
 
     def _rank_body(self, request: Request, body: bytes) -> Response:
         parse = parser_of(request.headers.get("content-type", ""))
-        parsed = parse(body, dict(request.query_params), self.service.settings.limits.documents)
+        pairs = request.query_params.multi_items()
+        if len(dict(pairs)) < len(pairs):
+            raise RequestError("the address has a field twice")
+        parsed = parse(body, dict(pairs), self.service.settings.limits.documents)
         answer = self.service.rank(parsed, request.headers.get(MODEL_HEADER))
         request.scope["gradrank"] |= {
             "documents": parsed.documents.count,
@@ -213,7 +220,7 @@ class App:
         self._waiting += 1
         metrics.waiting.set(self._waiting)
         try:
-            async with asyncio.timeout(limits.seconds):
+            async with asyncio.timeout(limits.seconds) if self._slots.locked() else nullcontext():
                 await self._slots.acquire()
         except TimeoutError:
             raise RequestError("the server is too busy to answer in time", 503, "busy") from None
@@ -270,7 +277,8 @@ async def _body(request: Request, most: int) -> bytes:
         size += len(part)
         if size > most:
             raise RequestError(f"the body is of more than {most:,} bytes", 413, "bytes")
-        parts.append(part)
+        if part:
+            parts.append(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 

@@ -103,8 +103,11 @@ def _arrow_documents(table: Any, pyarrow: Any) -> tuple[Documents, list[Any] | N
     ids = None
     if DOCID in table.column_names:
         column = table.column(DOCID)
-        if not (pyarrow.types.is_string(column.type) or pyarrow.types.is_integer(column.type)) or column.null_count:
-            raise RequestError(f"column {DOCID!r} is of type {shown(str(column.type))}, expected text or whole numbers")
+        types, kind = pyarrow.types, column.type
+        if not (types.is_string(kind) or types.is_large_string(kind) or types.is_integer(kind)):
+            raise RequestError(f"column {DOCID!r} is of type {shown(str(kind))}, expected text or whole numbers")
+        if column.null_count:
+            raise RequestError(f"column {DOCID!r} lacks {column.null_count:,} values, expected a name of each document")
         ids = column.to_pylist()
         table = table.drop_columns([DOCID])
     names = tuple(table.column_names)

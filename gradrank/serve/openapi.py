@@ -41,10 +41,13 @@ def description(limits: Limits) -> dict[str, Any]:
             "/metrics": {"get": _plain_get("Counters for Prometheus.", "text/plain", {"type": "string"})},
             "/openapi.json": {"get": _plain_get("This description.", JSON, {"type": "object"})},
         },
-        "security": [{}, {"bearer": []}],
+        "security": [{}, {"bearer": []}, {"key": []}],
         "components": {
             "schemas": _schemas(limits),
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "key": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
+            },
         },
     }
 

@@ -76,7 +76,7 @@ def parse_json_request(body: bytes, most_documents: int) -> RankRequest:
 
 
 def parse_json(body: bytes) -> Any:
-    """JSON as the standard has it: no NaN or Infinity, bounded depth, text that is Unicode.
+    """JSON as the standard has it: no NaN or Infinity, no name twice, bounded depth, text that is Unicode.
 
     >>> parse_json(b"[NaN]")
     Traceback (most recent call last):
@@ -84,7 +84,7 @@ def parse_json(body: bytes) -> Any:
     gradrank.serve.request_error.RequestError: the body holds NaN, which is no JSON; a missing value is null
     """
     try:
-        return json.loads(body, parse_constant=_no_constant)
+        return json.loads(body, parse_constant=_no_constant, object_pairs_hook=_once)
     except RecursionError:
         raise RequestError("the body is nested too deep") from None
     except UnicodeDecodeError:
@@ -98,6 +98,15 @@ def parse_json(body: bytes) -> Any:
 
 def _no_constant(name: str) -> NoReturn:
     raise RequestError(f"the body holds {name}, which is no JSON; a missing value is null")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names are all different: of two values of a feature nobody knows which is meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise RequestError(f"the body names {shown(twice)} twice in one object")
+    return found
 
 
 def _documents(value: Any, most: int) -> Documents:

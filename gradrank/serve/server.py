@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -19,7 +20,7 @@ from gradrank.serve.app import App
 from gradrank.serve.line_log import LineLog
 from gradrank.serve.service import Service
 
-_GRACE_SECONDS = 30
+GRACE_SECONDS = 30
 
 
 def run_server(
@@ -49,36 +50,77 @@ def run_server(
     say
         Called with where the service is, with warnings, and with what became of reloads.
     """
+    keys = keys or ApiKeys(())
+    with listening(host, port) as listener:
+        say_who_can_ask(host, keys, say)
+        labels = [model.label for model in service.table]
+        run_on(
+            listener,
+            service,
+            keys=keys,
+            access_log=access_log,
+            watch_seconds=watch_seconds,
+            say=say,
+            on_begin=lambda: say_address(labels, host, listener, say),
+        )
+        say("stopped")
+
+
+def say_who_can_ask(host: str, keys: ApiKeys, say: Callable[[str], None]) -> None:
+    """A clear word if other machines can."""
+    if not is_loopback(host):
+        open_to_all = "" if len(keys) else " and without a key (--api-keys)"
+        say(
+            f"WARNING: {host} can be reached by other machines{open_to_all}, and what is sent is not encrypted; "
+            "put a proxy with TLS before it"
+        )
+
+
+def say_address(labels: Sequence[str], host: str, listener: socket.socket, say: Callable[[str], None]) -> None:
+    """What is served, and where."""
+    say(f"{', '.join(labels)}: {address_of(host, listener)}")
+
+
+def run_on(
+    listener: socket.socket,
+    service: Service,
+    *,
+    keys: ApiKeys,
+    access_log: LineLog | None,
+    watch_seconds: float,
+    say: Callable[[str], None],
+    on_begin: Callable[[], None] = lambda: None,
+    on_ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve on a socket that listens already, until SIGINT or SIGTERM.
+
+    ``on_begin`` is called when these signals are heeded, ``on_ready`` when SIGHUP is as well.
+    """
     try:
         import uvicorn
     except ImportError:
         raise MissingExtraError("uvicorn", "serve") from None
-    keys = keys or ApiKeys(())
-    with listening(host, port) as listener:
-        if not is_loopback(host):
-            open_to_all = "" if len(keys) else " and without a key (--api-keys)"
-            say(
-                f"WARNING: {host} can be reached by other machines{open_to_all}, and what is sent is not encrypted; "
-                "put a proxy with TLS before it"
-            )
-        app = App(
-            service, keys=keys, access_log=access_log, on_start=lambda started: _reloading(started, watch_seconds, say)
-        )
-        config = uvicorn.Config(
-            app,
-            http=protocol_with_deadline(service.settings.limits.seconds),
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-            timeout_keep_alive=75,
-            forwarded_allow_ips="127.0.0.1",
-        )
-        server = uvicorn.Server(config)
-        with _stopped_by_signals(server):
-            say(f"{', '.join(model.label for model in service.table)}: {address_of(host, listener)}")
-            server.run(sockets=[listener])
-        say("stopped")
+    app = App(
+        service,
+        keys=keys,
+        access_log=access_log,
+        on_start=lambda started: _reloading(started, watch_seconds, say, on_ready),
+    )
+    config = uvicorn.Config(
+        app,
+        http=protocol_with_deadline(service.settings.limits.seconds),
+        ws="none",
+        log_level="error",  # not a line for everything that is no HTTP: strangers could fill the log
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        timeout_keep_alive=75,
+        forwarded_allow_ips="127.0.0.1",
+    )
+    server = uvicorn.Server(config)
+    with _stopped_by_signals(server):
+        on_begin()
+        server.run(sockets=[listener])
 
 
 @contextmanager
@@ -104,13 +146,14 @@ def _stopped_by_signals(server: Any) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-async def _reloading(app: App, watch_seconds: float, say: Callable[[str], None]) -> None:
+async def _reloading(app: App, watch_seconds: float, say: Callable[[str], None], on_ready: Callable[[], None]) -> None:
     """Load changed files: when SIGHUP comes, and every few seconds."""
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
     if hasattr(signal, "SIGHUP"):
         with suppress(ValueError, RuntimeError, NotImplementedError):  # not the main thread
             loop.add_signal_handler(signal.SIGHUP, asked.set)
+    on_ready()
     while True:
         with suppress(TimeoutError):
             async with asyncio.timeout(watch_seconds or None):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gradrank.data.clicks.traffic import Impression, click_event, shown_event
 from gradrank.errors import GradrankError, ScoreError
 from gradrank.evaluation.interleaving import team_draft
-from gradrank.ranking import rank
+from gradrank.ranking import order_of_list
 from gradrank.serve.alignment import MissingFeature, Oddities, aligned
 from gradrank.serve.choice import chosen_models, unit_label
 from gradrank.serve.line_log import LineLog, now
@@ -43,12 +43,14 @@ class Service:
         Models, policies, shares.
     log
         Where lists and clicks are kept; None = nowhere.
+    metrics
+        What counts; of its own unless given.
     """
 
-    def __init__(self, settings: Settings, log: LineLog | None = None) -> None:
+    def __init__(self, settings: Settings, log: LineLog | None = None, metrics: Metrics | None = None) -> None:
         self.settings = settings
         self.table = ModelTable(settings.sources)
-        self.metrics = Metrics()
+        self.metrics = metrics or Metrics()
         self.log = log
         self.metrics.show_models(self.table)
 
@@ -103,7 +105,7 @@ class Service:
         except GradrankError as error:
             reason = "scores" if isinstance(error, ScoreError) else "features"
             raise RequestError(f"model {model.label} cannot score the documents: {error}", 422, reason) from None
-        order = rank(scores, np.array([0, len(scores)], dtype=np.int64), ties="average", n_jobs=1).order
+        order = order_of_list(scores)
         self.metrics.scoring_seconds.labels(model.label).observe(time.perf_counter() - began)
         self.metrics.documents.labels(model.label).inc(len(scores))
         return Scored(model, scores, order, odd)

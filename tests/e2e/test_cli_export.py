@@ -136,3 +136,27 @@ def test_facts_of_a_strangers_model_may_be_anything(tmp_path: Path) -> None:
         result = run("info", tmp_path / "m.json", "--format", form)
         assert result.exit_code == 0
         assert "linear" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "over"),
+    [
+        (("export", "model.json", "--to", "c", "-o", "model.json"), "model.json"),
+        (("import", "model.json", "-o", "./link.json"), "model.json"),
+        (("info", "model.json", "--format", "md", "-o", "model.json"), "model.json"),
+        (("profile", "data.txt", "-o", "data.txt"), "data.txt"),
+        (("score", "model.json", "data.txt", "-o", "data.txt"), "data.txt"),
+        (("score", "model.json", "data.txt", "-o", "model.json"), "model.json"),
+        (("check", "model.json", "data.txt", "--html", "data.txt"), "data.txt"),
+    ],
+)
+def test_no_command_writes_over_what_it_reads(
+    command: tuple[str, ...], over: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stump(default_left=False).save(tmp_path / "model.json")
+    (tmp_path / "link.json").symlink_to("model.json")
+    (tmp_path / "data.txt").write_text("1 qid:1 1:0.25\n0 qid:1 1:0.75\n")
+    before = (tmp_path / over).read_bytes()
+    assert "is read by this command and cannot be its output as well" in error_of(run(*command))
+    assert (tmp_path / over).read_bytes() == before

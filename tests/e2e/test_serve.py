@@ -112,3 +112,90 @@ def test_wrong_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options:
     LinearRanker([1.0], feature_names=["a"]).save("m.json")
     assert said in error_of(run("serve", "m=m.json", *options))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.json"]
+
+
+def counted(port: int, name: str) -> float:
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/metrics")
+    lines = connection.getresponse().read().decode().splitlines()
+    connection.close()
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name))
+
+
+def connections_to_all(port: int, access_log: Path, processes: int) -> list[HTTPConnection]:
+    """Connections until every process has at least one; each answers with the same list."""
+    found: list[HTTPConnection] = []
+    seen: set[int] = set()
+    while len(seen) < processes:
+        assert len(found) < 500
+        found.append(HTTPConnection("127.0.0.1", port, timeout=60))
+        assert ask(found[-1], {"documents": [[2]]})[1]["scores"] == [2.0]
+        seen = {json.loads(line)["process"] for line in access_log.read_text().splitlines()}
+    return found
+
+
+def test_several_processes_share_socket_counters_logs_and_signals(tmp_path: Path) -> None:
+    path, log, access = tmp_path / "m.json", tmp_path / "log.jsonl", tmp_path / "access.jsonl"
+    LinearRanker([1.0], feature_names=["a"]).save(path)
+    options = (f"m={path}", "--processes", 2, "--watch", 0, "--log", log, "--access-log", access)
+    with serving(*options) as (process, port, said):
+        assert said[-1].startswith("gradrank: note: m@1: http://127.0.0.1:")
+        connections = connections_to_all(port, access, 2)
+        asked = len(connections)
+        assert counted(port, "gradrank_rankings_total") == asked
+        # All of them load the new file, and only that one is told of.
+        LinearRanker([10.0], feature_names=["a"]).save(path)
+        process.send_signal(signal.SIGHUP)
+        told = {next_line(process, "loaded anew") for _ in range(2)}
+        assert told == {f"gradrank: note: process {number}: m@1 was loaded anew\n" for number in (1, 2)}
+        for number, connection in enumerate(connections):
+            asking = {"documents": [[2]], "qid": "q", "ids": [f"d{number}"]}
+            assert ask(connection, asking)[1]["scores"] == [20.0]
+        assert counted(port, "gradrank_reloads_total") == 2
+        assert counted(port, "gradrank_model_info") == 1
+        shown = [json.loads(line)["shown"] for line in log.read_text().splitlines()]
+        assert sorted(shown) == sorted([f"d{number}"] for number in range(asked))
+        # One that is killed is replaced; what it has done still counts, and nobody is refused meanwhile.
+        first = json.loads(access.read_text().splitlines()[0])["process"]
+        os.kill(first, signal.SIGKILL)
+        assert "was ended by SIGKILL; another one takes its place" in next_line(process, "WARNING")
+        fresh = HTTPConnection("127.0.0.1", port, timeout=60)
+        assert ask(fresh, {"documents": [[2]]})[1]["scores"] == [20.0]
+        assert counted(port, "gradrank_rankings_total") == 2 * asked + 1
+        begun = socket.create_connection(("127.0.0.1", port), timeout=60)
+        body = b'{"documents": [[3]]}'
+        head = "POST /v1/rank HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+        begun.sendall(head.encode() + f"content-length: {len(body)}\r\n\r\n".encode() + body[:10])
+        while counted(port, "gradrank_requests_in_flight") != 1:
+            pass
+        process.send_signal(signal.SIGTERM)
+        begun.sendall(body[10:])
+        answer = b""
+        while chunk := begun.recv(65536):
+            answer += chunk
+        assert b'"scores":[30.0]' in answer
+        for connection in (*connections, fresh):
+            connection.close()
+        begun.close()
+        assert process.wait(60) == 0
+
+
+def test_a_model_that_no_process_can_load_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text("no model")
+    message = error_of(run("serve", tmp_path / "m.json", "--processes", 2, "--port", 0))
+    assert message.count("is not a model") == 1
+
+
+def test_processes_end_with_the_one_that_looks_after_them(tmp_path: Path) -> None:
+    path, access = tmp_path / "m.json", tmp_path / "access.jsonl"
+    LinearRanker([1.0], feature_names=["a"]).save(path)
+    with serving(f"m={path}", "--processes", 2, "--access-log", access) as (process, port, _):
+        connections = connections_to_all(port, access, 2)
+        process.kill()
+        # The end of standard error comes when the last process has closed it.
+        assert process.stderr is not None
+        process.stderr.read()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=60)
+        for connection in connections:
+            connection.close()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
-from gradrank.ranking import check_scores, order_within_queries, rank, rank_from
+from gradrank.ranking import check_scores, order_of_list, order_within_queries, rank, rank_from
 
 INDPTR = np.array([0, 4])
 
@@ -115,3 +115,9 @@ def test_lists_of_any_length_are_sorted_stably(length: int, levels: int) -> None
     scores = np.random.default_rng(length).integers(0, levels, length) / 7.0
     order = rank(scores, np.array([0, length]), ties="file").order
     np.testing.assert_array_equal(order, np.argsort(-scores, kind="stable"))
+
+
+@given(st.lists(st.sampled_from([-np.inf, -1.5, -0.0, 0.0, 1e-300, 2.0, 7.0]), min_size=1, max_size=80))
+def test_one_list_is_ordered_as_many_are(values: list[float]) -> None:
+    scores = np.array(values)
+    assert order_of_list(scores).tolist() == rank(scores, np.array([0, len(scores)]), n_jobs=1).order.tolist()

@@ -47,7 +47,7 @@ def check(
     """Compare live DATA with the data that MODEL was trained on; the exit code is 1 if something changed too much."""
     notes = Notes(quiet)
     if html is not None:
-        check_writable(html)
+        check_writable(html, model, data, profile)
     from gradrank.data.drift import Thresholds, find_drift
     from gradrank.models.registry import load_ranker
     from gradrank.report.drift import drift_table, summary, write_drift

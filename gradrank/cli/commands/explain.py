@@ -95,7 +95,7 @@ def explain(
     notes = Notes(quiet)
     form = _form(show_as, output)
     if output is not None:
-        check_writable(output)
+        check_writable(output, model, data)
     from gradrank.models.registry import load_ranker, under_names_of
 
     ranker = load_ranker(model)

@@ -42,7 +42,7 @@ def export(
     What the format cannot hold is an error that names feature and tree, before anything is written.
     """
     notes = Notes(quiet)
-    check_writable(output)
+    check_writable(output, model)
     from gradrank.models.exchange.export import export_ranker
     from gradrank.models.registry import load_ranker
 

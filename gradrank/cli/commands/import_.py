@@ -38,7 +38,7 @@ def import_(
     Every command takes models of these tools as they are; a model of gradrank's has names for its features.
     """
     notes = Notes(quiet)
-    check_writable(output)
+    check_writable(output, model)
     from gradrank.models.registry import load_ranker
 
     ranker = load_ranker(model)

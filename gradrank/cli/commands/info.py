@@ -48,7 +48,7 @@ def info(
     """Describe data (size, labels, what is likely to go wrong with it) or a model (what it is, how it was trained)."""
     notes = Notes(quiet)
     if output is not None:
-        check_writable(output)
+        check_writable(output, data)
     if reading.format is None and _is_model(data):
         _model_info(data, show_as, output)
         return

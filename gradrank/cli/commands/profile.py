@@ -28,7 +28,7 @@ def profile(
 ) -> None:
     """Keep how the features and labels of DATA are spread, for 'gradrank check'. Models of 'gradrank train' have it."""
     notes = Notes(quiet)
-    check_writable(output)
+    check_writable(output, data)
     loaded = load_data(data, notes, reading, label)
     from gradrank.data.feature_profile import profile_features
 

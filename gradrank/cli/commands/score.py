@@ -39,7 +39,7 @@ def score(
         shared_score(model, str(data), output, reading, n_jobs, workers, scheduler, notes)
         return
     if output != STANDARD:
-        check_writable(Path(output))
+        check_writable(Path(output), model, data)
     from gradrank.data.formats.columns import column_lines, write_column_blocks
     from gradrank.models.registry import load_ranker
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -84,6 +86,9 @@ def serve(
         float,
         typer.Option("--watch", min=0.0, help="Seconds between looks at the model files; 0 reloads on SIGHUP only."),
     ] = 2.0,
+    processes: Annotated[
+        int, typer.Option("--processes", min=1, max=256, help="Processes that share the work; each loads the models.")
+    ] = 1,
     quiet: options.Quiet = False,
 ) -> None:
     """Serve models over HTTP: POST /v1/rank gives scores and order of a query's documents.
@@ -109,14 +114,26 @@ def serve(
         salt,
     )
     from gradrank.serve.api_keys import load_keys
+
+    keys = load_keys(api_keys, notes.say)
+    access_file = None if access_log == _STANDARD_ERROR else Path(access_log)
+    if processes > 1:
+        from gradrank.serve.processes import Plan, run_processes
+
+        plan = Plan(settings, keys, log, rotate, access_file, not quiet, watch, partial(_voice, quiet))
+        run_processes(plan, processes, host=host, port=port, say=notes.say)
+        return
     from gradrank.serve.line_log import LineLog
     from gradrank.serve.server import run_server, standard_error_log
     from gradrank.serve.service import Service
 
-    keys = load_keys(api_keys, notes.say)
     with notes.working("loading models"):
         service = Service(settings)
     service.log = None if log is None else LineLog(log, rotate)
-    to_file = access_log != _STANDARD_ERROR
-    access = LineLog(access_log) if to_file else None if quiet else standard_error_log()
+    access = LineLog(access_file) if access_file else None if quiet else standard_error_log()
     run_server(service, host=host, port=port, keys=keys, access_log=access, watch_seconds=watch, say=notes.say)
+
+
+def _voice(quiet: bool) -> Callable[[str], None]:
+    """How one of several processes says its notes."""
+    return Notes(quiet).say

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -26,10 +26,18 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-@pytest.fixture
-def port() -> Iterator[int]:
+@pytest.fixture(params=["h11", "httptools"], autouse=True)
+def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both parsers that uvicorn may find."""
+    module = pytest.importorskip(f"uvicorn.protocols.http.{request.param}_impl")
+    found = {"h11": "H11Protocol", "httptools": "HttpToolsProtocol"}[request.param]
+    monkeypatch.setattr("uvicorn.protocols.http.auto.AutoHTTPProtocol", getattr(module, found))
+
+
+@contextmanager
+def serving(seconds: float) -> Iterator[int]:
     with listening("127.0.0.1", 0) as listener:
-        config = uvicorn.Config(echo, http=protocol_with_deadline(SECONDS), lifespan="off", log_level="error")
+        config = uvicorn.Config(echo, http=protocol_with_deadline(seconds), lifespan="off", log_level="error")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
@@ -38,6 +46,19 @@ def port() -> Iterator[int]:
         finally:
             server.should_exit = True
             thread.join()
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with serving(SECONDS) as found:
+        yield found
+
+
+@pytest.fixture
+def patient_port() -> Iterator[int]:
+    """Far from the deadline: only the length of heads closes here."""
+    with serving(600) as found:
+        yield found
 
 
 def answer(connection: socket.socket) -> bytes:
@@ -90,3 +111,38 @@ def test_connections_that_wait_make_room_for_others() -> None:
                 half.close()
             server.should_exit = True
             thread.join()
+
+
+GET = b"GET / HTTP/1.1\r\nhost: x\r\n"
+PIECES = b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n"
+
+
+@pytest.mark.parametrize(
+    "start",
+    [b"GET /", GET + b"x-long: ", GET, PIECES, PIECES + b"x-long: "],
+    ids=["address", "long field", "many fields", "fields after the body", "long field after the body"],
+)
+def test_a_head_without_end_ends_the_connection(patient_port: int, start: bytes) -> None:
+    more = b"x-many: 1\r\n" * 1000 if start.endswith(b"\n") else b"x" * 10_000
+    closed = False
+    with socket.create_connection(("127.0.0.1", patient_port), timeout=30) as connection:
+        try:
+            connection.sendall(start)
+            for _ in range(10_000):
+                connection.sendall(more)
+        except ConnectionError:
+            closed = True
+    assert closed  # within some buffers' length; a server that went on reading would have taken all of it
+    with socket.create_connection(("127.0.0.1", patient_port), timeout=30) as whole:
+        whole.sendall(REQUEST + b"abc")
+        assert answer(whole).startswith(b"HTTP/1.1 200")
+
+
+def test_many_requests_and_bodies_on_one_connection_are_no_long_head(patient_port: int) -> None:
+    count = 2000
+    with socket.create_connection(("127.0.0.1", patient_port), timeout=30) as connection:
+        for number in range(count):
+            # Half of them with a body in pieces: more than a head's bytes by far over the whole connection.
+            connection.sendall(PIECES + b"\r\n" if number % 2 else REQUEST + b"abc")
+            assert answer(connection).startswith(b"HTTP/1.1 200")
+    assert count * len(REQUEST) > 1 << 16

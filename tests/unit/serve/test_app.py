@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +99,12 @@ def test_arrow_columns_of_every_type_of_numbers(app: App) -> None:
         table = pyarrow.table({"b": [2.0, 4.0], "a": column})
         answer = call(app, "POST", "/v1/rank", arrow(table), content_type=ARROW)
         assert answer.json["scores"] == [2.0, 2.0], kind
+
+
+@pytest.mark.parametrize("kind", [pyarrow.string(), pyarrow.large_string(), pyarrow.int32()], ids=str)
+def test_arrow_names_of_documents_of_every_type(app: App, kind: Any) -> None:
+    table = pyarrow.table({"a": [1.0, 3.0], "b": [0.0, 0.0], "docid": pyarrow.array([7, 8]).cast(kind)})
+    assert call(app, "POST", "/v1/rank", arrow(table), content_type=ARROW).json["ids"] == ["8", "7"]
 
 
 def test_a_model_trained_in_float32_scores_json_as_its_own_data(tmp_path: Path) -> None:
@@ -221,11 +226,7 @@ def test_shared_lists_and_clicks_are_logged_and_read_back(files: Path) -> None:
 
 def test_without_a_log_clicks_are_refused_and_with_a_full_disk_rankings_are_not(app: App, files: Path) -> None:
     assert post(app, "/v1/click", {"id": "i1", "docid": "x"}).status == 409
-    logging = make_app(f"old={files / 'old.json'}", log=files / "log.jsonl")
-    assert logging.service.log is not None
-    os.close(logging.service.log._file)
-    logging.service.log._file = os.open("/dev/full", os.O_WRONLY)
-    logging.service.log._follow = lambda: None  # type: ignore[method-assign]
+    logging = make_app(f"old={files / 'old.json'}", log=Path("/dev/full"))
     answer = post(logging, "/v1/rank", {"documents": DOCUMENTS, "qid": "7", "ids": ["x", "y", "z"]})
     assert (answer.status, answer.json["logged"]) == (200, False)
     assert post(logging, "/v1/click", {"id": "i1", "docid": "x"}).status == 503
@@ -300,6 +301,10 @@ HOSTILE: list[tuple[bytes, int, str]] = [
     (b'{"documents": [[1e308, 1e308]], "model": "steep"}', 422, "not a finite number"),
     (b'\xff\xfe{"documents"', 400, "the body is"),
     (b'{"documents": [[1, 2]]} x', 400, "not JSON"),
+    (b'{"documents": [{"a": 1, "a": 2, "b": 3}]}', 400, "names 'a' twice"),
+    (b'{"documents": [' + b'{"a": 1, "b": 3, "a": 2}, ' * 500 + b'{"a": 1, "b": 3, "a": 2}]}', 400, "names 'a' twice"),
+    (b'{"documents": [' + b'{"a": 1, "b": 3}, ' * 500 + b'{"a": 1, "b": 3, "b": 2}]}', 400, "names 'b' twice"),
+    (b'{"documents": [[1, 2]], "documents": [[3, 4]]}', 400, "names 'documents' twice"),
 ]
 
 
@@ -347,6 +352,8 @@ BATCHES: list[tuple[str, bytes, str]] = [
     (ARROW, arrow(pyarrow.table({"a": pyarrow.nulls(5), "b": pyarrow.nulls(5)})), "type 'null'"),
     (ARROW, arrow(pyarrow.table({"a": [1.0], "b": [1.0], "docid": [1.5]})), "'docid' is of type 'double'"),
     (ARROW, arrow(pyarrow.table({"a": [1.0], "b": [1.0]}).slice(0, 0)), "no documents"),
+    (ARROW, arrow(pyarrow.table([[1.0], [2.0], [3.0]], names=["a", "b", "a"])), "two columns of one name"),
+    (ARROW, arrow(pyarrow.table({"a": [1.0, 2.0], "b": [1.0, 2.0], "docid": ["x", None]})), "lacks 1 values"),
     ("text/plain", b"x", "content type"),
     ("", b"x", "content type"),
 ]
@@ -359,7 +366,7 @@ def test_hostile_batches_are_refused_in_one_sentence(app: App, kind: str, body: 
     assert said in answer.json["error"]
 
 
-@pytest.mark.parametrize("query", ["k=0", "k=x", "k=99999999999999999999", "documents=1", "what=1", "qid="])
+@pytest.mark.parametrize("query", ["k=0", "k=x", "k=99999999999999999999", "documents=1", "what=1", "qid=", "k=1&k=2"])
 def test_addresses_of_batches_are_checked(app: App, query: str) -> None:
     assert call(app, "POST", "/v1/rank", npy(np.ones((1, 2))), query, content_type=NPY).status == 400
 
@@ -419,6 +426,7 @@ def test_a_body_that_does_not_come_and_a_full_house_are_told(files: Path) -> Non
 def test_other_addresses_and_methods_are_told_in_json(app: App) -> None:
     assert call(app, "GET", "/nowhere").status == 404
     assert "/v1/rank" in call(app, "GET", "/nowhere").json["error"]
+    assert call(app, "GET", "/metrics/").status == 404
     assert call(app, "GET", "/v1/rank").status == 405
     assert call(app, "GET", "/healthz").json == {"status": "ok"}
     assert call(app, "GET", "/readyz").json == {"status": "ready"}

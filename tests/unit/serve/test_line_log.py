@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -21,6 +23,25 @@ def test_lines_of_many_threads_are_whole(tmp_path: Path) -> None:
         thread.join()
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert sorted(line["n"] for line in lines) == [n for n in range(4) for _ in range(50)]
+
+
+WRITER = """
+import sys
+from gradrank.serve.line_log import LineLog
+log = LineLog(sys.argv[1], rotate_bytes=2048)
+assert all(log.write({"writer": sys.argv[2], "n": n, "x": "y" * (n % 90)}) for n in range(1500))
+"""
+
+
+def test_lines_of_several_processes_are_whole_and_none_is_lost_by_rotation(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(number)]) for number in range(3)]
+    assert [writer.wait(300) for writer in writers] == [0, 0, 0]
+    files = list(tmp_path.iterdir())
+    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    assert sorted((line["writer"], line["n"]) for line in lines) == [(str(k), n) for k in range(3) for n in range(1500)]
+    # Nobody has set the new file of another one aside: all but the last are full.
+    assert all(2048 <= file.stat().st_size < 2300 for file in files if file != path)
 
 
 def test_a_torn_line_is_ended_and_a_renamed_file_is_followed(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gradrank.models.linear import LinearRanker
+from gradrank.serve.api_keys import ApiKeys
 from gradrank.serve.app import App
 from tests.support.services import call, make_app, post
 
@@ -93,8 +94,8 @@ WRONG: list[tuple[str, Any]] = [
 ]
 
 
-def described(app: App) -> Any:
-    return call(app, "GET", "/openapi.json").json
+def described(app: App, **headers: str) -> Any:
+    return call(app, "GET", "/openapi.json", **headers).json
 
 
 @pytest.mark.parametrize(("method", "path", "value"), RIGHT)
@@ -125,6 +126,19 @@ def test_every_route_is_described_and_every_reference_leads_somewhere(app: App) 
     assert routes == {(path, method.upper()) for path, methods in document["paths"].items() for method in methods}
     references = set(re.findall(r"'\$ref': '#/components/schemas/(\w+)'", repr(document)))
     assert references == set(document["components"]["schemas"])
+
+
+def test_every_way_to_show_a_key_that_is_described_works(tmp_path: Path) -> None:
+    LinearRanker([1.0, 0.5], feature_names=["a", "b"]).save(tmp_path / "m.json")
+    closed = make_app(f"m={tmp_path / 'm.json'}", keys=ApiKeys(["k" * 20]))
+    ways = described(closed, authorization="Bearer " + "k" * 20)["components"]["securitySchemes"]
+    headers = {"http": ("authorization", "Bearer " + "k" * 20), "apiKey": ("x-api-key", "k" * 20)}
+    assert sorted(way["type"] for way in ways.values()) == sorted(headers)
+    for way in ways.values():
+        name, value = headers[way["type"]]
+        assert way.get("name", name).lower() == name
+        assert call(closed, "GET", "/v1/models", **{name.replace("-", "_"): value}).status == 200
+    assert call(closed, "GET", "/v1/models").status == 401
 
 
 def test_the_checker_of_this_file_finds_faults() -> None:
