@@ -75,6 +75,9 @@ class RankerScale(Scale):
     n_estimators: int = setting(300, "rounds of boosting")
     epochs: int = setting(50, "epochs of the nets")
     hidden_layer_sizes: int = setting(0, "hidden nodes of the nets; the paper's are linear")
+    by_difference: bool = setting(
+        False, "whether FocusedSVM and FocusedBoost weigh pairs by the difference of labels, as the paper prints"
+    )
     num_leaves: int = setting(10, "leaves per tree of LambdaMART")
     learning_rate: float = setting(0.1, "learning rate of LambdaMART")
     min_child_samples: int = setting(20, "fewest documents per leaf of LambdaMART")
@@ -101,10 +104,13 @@ class RankerScale(Scale):
         found: dict[str, dict[str, Any]] = {
             "SVMmap": {**svm, "rel": 1.0},
             "RankSVM": {**svm, "pairs": "mean"},
-            "FocusedSVM": {**svm, **focused},
+            "FocusedSVM": {**svm, **focused, "by_difference": self.by_difference},
             "AdaRank": {"n_estimators": self.n_estimators, "running": True, "early_stopping_rounds": None},
             "RankBoost": {**boosting, "uniform": "pair"},
-            "FocusedBoost": {**boosting, **focused, "running": False, "uniform": "query", "boosts": None},
+            "FocusedBoost": {
+                **boosting, **focused, "running": False, "uniform": "query", "boosts": None,
+                "by_difference": self.by_difference,
+            },
             "ListNet": net,
             "RankNet": net,
             "FocusedNet": {**net, **focused},

@@ -101,6 +101,10 @@ def _parsed(key: str, text: str, default: Any) -> Any:
     """A setting's text as what its default is; one that is ``auto`` by default may be a number."""
     if isinstance(default, tuple):
         return tuple(_parsed(key, part.strip(), default[0] if default else "") for part in text.split(","))
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false"):
+            raise DataError(f"--set {key} is {text!r}, expected true or false")
+        return text.lower() == "true"
     if isinstance(default, str) and default != "auto":
         return text
     value = number_or_text(text)
