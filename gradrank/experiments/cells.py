@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.fingerprint import data_fingerprint
 from gradrank.experiments.folders import Fold
 from gradrank.experiments.processes import side_by_side
+from gradrank.experiments.trainings import code_version
 from gradrank.learners.algorithms import algorithm
 from gradrank.measures import measure_values
 from gradrank.runtime.files import replacing
-from gradrank.version import __version__
 
 Values = dict[str, NDArray[np.float64]]
 """Values per query by measure."""
@@ -36,8 +37,9 @@ class Cell:
     measures: tuple[str, ...]
 
     def file_name(self, data: str) -> str:
-        """Name of the file that keeps the outcome; another data set or setting has another name."""
-        facts = [self.algorithm, dict(self.parameters), self.measures, data, __version__]
+        """Name of the file that keeps the outcome; another data set, setting or code has another name."""
+        given = {name: value for name, value in self.parameters.items() if name not in ("n_jobs", "verbose")}
+        facts = [self.algorithm, given, self.measures, data, code_version()]
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()[:12]
         plain = "".join(letter if letter.isalnum() else "-" for letter in self.name.lower())
         return f"{self.truth}-{plain}-fold{self.fold + 1}-{digest}.npz"
@@ -106,10 +108,4 @@ def run_cell(cell: Cell, fold: Fold) -> Values:
 
 
 def _fingerprint(fold: Fold) -> str:
-    digest = hashlib.sha256()
-    for data in fold:
-        digest.update(repr(data.X.shape).encode())
-        digest.update(np.ascontiguousarray(data.X[:: max(1, len(data.X) // 500)]).tobytes())
-        for labels in data.labels.values():
-            digest.update(labels.tobytes())
-    return digest.hexdigest()[:16]
+    return hashlib.sha256(" ".join(data_fingerprint(data) for data in fold).encode()).hexdigest()[:16]

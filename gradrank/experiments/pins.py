@@ -12,10 +12,10 @@ from typing import Any
 from gradrank.errors import TrainingError
 from gradrank.learners.algorithms import algorithm, parameters_of
 
-# They change how a training is run or watched, not what it learns.
-_OF_THE_RUN = (
+OF_THE_RUN = (
     "n_jobs", "verbose", "callbacks", "checkpoint", "checkpoint_every", "warm_start", "train_measure", "diagnostics",
 )  # fmt: skip
+"""Parameters that change how a training is run or watched, not what it learns."""
 # Given for each training.
 _OF_EACH_TRAINING = ("objective", "measure", "random_state")
 
@@ -90,7 +90,7 @@ def pinned(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     gradrank.errors.TrainingError: the recipe leaves label, max_cuts of svmmap to its defaults
     """
     known = parameters_of(algorithm(name))
-    open_ = [key for key in known if key not in (*parameters, *_OF_THE_RUN, *_OF_EACH_TRAINING)]
+    open_ = [key for key in known if key not in (*parameters, *OF_THE_RUN, *_OF_EACH_TRAINING)]
     if open_:
         raise TrainingError(f"the recipe leaves {', '.join(open_)} of {name} to its defaults")
     return dict(parameters)

@@ -10,7 +10,7 @@ from typing import Any
 
 from gradrank.errors import DataError
 from gradrank.evaluation.tables import Column, Table
-from gradrank.experiments.claims import Claim, overall, verdict_table
+from gradrank.experiments.claims import Claim, overall, verdict_table, verdicts
 from gradrank.experiments.registry import RECIPES, recipe
 from gradrank.experiments.result import shown
 
@@ -45,17 +45,33 @@ def results_page(results: Sequence[Mapping[str, Any]]) -> str:
     words = {result["name"]: overall(_claims(result)) for result in results}
     counted = Counter(words.values())
     total = ", ".join(f"{counted[word]} {word}" for word in ("holds", "undecided", "does not hold"))
+    counts = {result["name"]: _held(_claims(result)) for result in results}
+    sizes = {result["name"]: _size(result) for result in results}
     rows = tuple(
-        (f"[{name}](#{name})" if name in words else name, recipe(name).finding, words.get(name, "not run"))
+        (f"[{name}](#{name})" if name in words else name, recipe(name).finding, words.get(name, "not run"),
+         counts.get(name, ""), sizes.get(name, ""))
         for name in RECIPES
-    )
-    table = Table((Column("id"), Column("the paper's finding"), Column("verdict")), rows)
+    )  # fmt: skip
+    heads = ("id", "the paper's finding", "verdict", "claims that hold", "run")
+    table = Table(tuple(Column(head) for head in heads), rows)
     parts = [INTRODUCTION, f"Of {len(results)} that were run: {total}.", table.to_markdown()]
     return "\n\n".join(part.strip("\n") for part in [*parts, *map(_section, results)]) + "\n"
 
 
 def _claims(result: Mapping[str, Any]) -> list[Claim]:
     return [Claim.from_dict(claim) for claim in result["claims"]]
+
+
+def _held(claims: Sequence[Claim]) -> str:
+    return f"{sum(word == 'holds' for word, _ in verdicts(claims))} of {len(claims)}"
+
+
+def _size(result: Mapping[str, Any]) -> str:
+    """Training queries and seeds of a run, in words."""
+    runs = max((len(claim["samples"]) for claim in result["claims"]), default=1)
+    queries = result["settings"].get("queries")
+    seeds = f"{runs} seed{'s' if runs != 1 else ''}"
+    return seeds if queries is None else f"{queries:,} queries, {seeds}"
 
 
 def _section(result: Mapping[str, Any]) -> str:

@@ -72,14 +72,16 @@ class Scale:
 
         A value is read as what the setting is: a number, a word, or several of them with commas between.
         """
-        known = {item.name: item.default for item in fields(self) if item.name not in _OWN_OPTIONS}
+        known = {item.name: item for item in fields(self) if item.name not in _OWN_OPTIONS}
         asked: dict[str, Any] = {}
         for pair in pairs:
             key, equals, text = pair.partition("=")
             key = key.replace("-", "_")
             if not equals or key not in known:
                 raise DataError(f"--set is {pair!r}, expected KEY=VALUE with one of {', '.join(known)}")
-            asked[key] = _parsed(key, text, known[key])
+            # A setting that is a number or a word, such as auto, says so in its type.
+            either = "float | str" in str(known[key].type)
+            asked[key] = number_or_text(text) if either else _parsed(key, text, known[key].default)
         return replace(self, **asked)
 
 
@@ -98,10 +100,14 @@ def number_or_text(text: str) -> int | float | str:
 
 
 def _parsed(key: str, text: str, default: Any) -> Any:
-    """A setting's text as what its default is; one that is ``auto`` by default may be a number."""
+    """A setting's text as what its default is."""
     if isinstance(default, tuple):
         return tuple(_parsed(key, part.strip(), default[0] if default else "") for part in text.split(","))
-    if isinstance(default, str) and default != "auto":
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false"):
+            raise DataError(f"--set {key} is {text!r}, expected true or false")
+        return text.lower() == "true"
+    if isinstance(default, str):
         return text
     value = number_or_text(text)
     if isinstance(default, int | float) and not isinstance(value, int | float):

@@ -224,6 +224,23 @@ class SpringPairs(Construction):
 
 
 @dataclass(frozen=True)
+class HingePairs(Construction):
+    """Weight |ΔM|, force 1 on pairs that are less than ``margin`` apart and 0 on others: that of RankSVM's hinge.
+
+    DiscretePairs with a margin: a pair in the right order is pushed on until it is sure.
+
+    >>> str(HingePairs(margin=2))
+    'construction=hinge-pairs, margin=2'
+    """
+
+    margin: float = 1.0
+
+    name: ClassVar[str] = "hinge-pairs"
+    usable_curvature: ClassVar[bool] = False
+    force: ClassVar[int] = kernel.HINGE_FORCE
+
+
+@dataclass(frozen=True)
 class PairGradient(Construction):
     """Weight |ΔM|, force 1/(|o| + margin), all pairs: LocalGradient's estimate beyond neighbors.
 
@@ -282,6 +299,7 @@ CONSTRUCTIONS: dict[str, type[Construction]] = {
         UnitPairs,
         DiscretePairs,
         SpringPairs,
+        HingePairs,
         PairGradient,
         IdealPairs,
         BestSwap,

@@ -21,7 +21,7 @@ from gradrank.learners.base.loop import Callback, Course, Record, run_course
 from gradrank.learners.base.monitor import TRAINING, Monitor
 from gradrank.learners.base.parameters import fitted
 from gradrank.learners.base.training_facts import training_facts
-from gradrank.learners.boosting.pair_weights import FactoredPairs
+from gradrank.learners.boosting.pair_weights import PairWeights
 from gradrank.learners.boosting.parameters import BoostingParameters
 from gradrank.learners.boosting.weak_rankers import Quality, ScaledFeatures, Thresholds, WeakRanker, WeakRankers
 from gradrank.measures import AnyMeasure, Measure, as_measure
@@ -111,7 +111,7 @@ class RoundCourse(Course):
         train: RankingData,
         valid: Mapping[str, RankingData],
         weak: WeakRankers,
-        pairs: FactoredPairs | None,
+        pairs: PairWeights | None,
         lists: Lists | None,
         *,
         beta: float,
@@ -186,7 +186,7 @@ class FeatureBoosting(BoostingParameters, RankingEstimator):
         train: RankingData,
         valid: Mapping[str, RankingData],
         weak: WeakRankers,
-        pairs: FactoredPairs | None,
+        pairs: PairWeights | None,
         lists: Lists | None,
         beta: float,
         callbacks: Sequence[Callback],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,13 @@ class Potential:
     """π(d) = Σ_v D(d, v) − Σ_u D(u, d): for any f, Σ D(u, v)·(f(u) − f(v)) = Σ_d π(d)·f(d)."""
     log_loss: float
     """log Σ D_1(u, v)·exp(−(F(u) − F(v))): the logarithm of the exponential loss."""
+
+
+class PairWeights(Protocol):
+    """A distribution over pairs that follows the scores."""
+
+    def potential(self, scores: Vector) -> Potential:
+        """The potential of the distribution that the scores leave."""
 
 
 class FactoredPairs:

@@ -26,18 +26,20 @@ from gradrank.learners.focused.beta_path import (
     focused_truth,
     top_and_rest,
 )
-from gradrank.learners.focused.parameters import FocusedParameters
+from gradrank.learners.focused.label_differences import DifferencePairs
+from gradrank.learners.focused.parameters import DifferenceParameters, FocusedParameters
 from gradrank.measures import AnyMeasure, Measure
 from gradrank.models.ranker import Ranker
 
 
-class FocusedBoost(FocusedParameters, WeakRankerParameters, FeatureBoosting):
+class FocusedBoost(FocusedParameters, DifferenceParameters, WeakRankerParameters, FeatureBoosting):
     """Weak rankers for β·Σ_q D(q)·E(f, T_q) + (1 − β)·Σ D'(u, v)·(f(u) − f(v)) (Niu et al. 2012, Algorithm 2).
 
     E is the measure ``boosts`` (κ-NDCG at k) of the order that f gives to the documents of T, the pairs are T × F.
     Comparable range: D and D' add up to 1, and both parts of r are 0 for a ranker that knows nothing and 1 for a
     perfect one — for that, E is counted above chance: (E − E of a random order) / (best E − E of a random order). D'
     weighs pairs by exp(−(F(u) − F(v))), so that pairs in wrong order count more; the paper prints the opposite sign.
+    Its factor (y_u − y_v) in the exponent is left out unless ``by_difference``.
     D ∝ exp(−E of the ensemble); ``running`` makes it D ← D·exp(−E), which helps AdaRank on its own but not here.
     Labels that are no top-k truth are made one by a random order (``random_state``) that respects the grades.
 
@@ -73,9 +75,9 @@ class FocusedBoost(FocusedParameters, WeakRankerParameters, FeatureBoosting):
     def _fit(self, train: RankingData, valid: Mapping[str, RankingData], callbacks: Sequence[Callback]) -> Ranker:
         check_orderable(train, self._label_source())
         labels = focused_truth(train, self.k, self.random_state, self._label_source())
-        pairs = FactoredPairs(
-            top_and_rest(labels), train.indptr, uniform=self.uniform, weight=train.weight, n_jobs=self.n_jobs
-        )
+        kind = DifferencePairs if self.by_difference else FactoredPairs
+        of_pairs = labels if self.by_difference else top_and_rest(labels)
+        pairs = kind(of_pairs, train.indptr, uniform=self.uniform, weight=train.weight, n_jobs=self.n_jobs)
         lists = top_lists(train, labels, focused_measure(self.boosts, self.k, None), self.running, self.n_jobs)
         betas = BETA_GRID if self.beta == "auto" else (float(self.beta),)
         if pairs.empty and lists is None:

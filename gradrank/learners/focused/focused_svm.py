@@ -13,7 +13,8 @@ from gradrank.learners.focused.beta_path import (
     focused_truth,
     top_and_rest,
 )
-from gradrank.learners.focused.parameters import FocusedParameters
+from gradrank.learners.focused.label_differences import DifferenceOracle
+from gradrank.learners.focused.parameters import DifferenceParameters, FocusedParameters
 from gradrank.learners.linear.bundle import Solution
 from gradrank.learners.linear.convex_risk import Oracle
 from gradrank.learners.linear.map_risk import MixedOracle, OrderOracle
@@ -23,14 +24,15 @@ from gradrank.learners.linear.svm_run import Setting, SVMRun
 from gradrank.measures import AnyMeasure
 
 
-class FocusedSVM(FocusedParameters, LinearSVM):
+class FocusedSVM(FocusedParameters, DifferenceParameters, LinearSVM):
     """½‖w‖² + C·Σ_q [β·L_list(T_q) + (1 − β)·L_pair(T_q × F_q)] (Niu et al. 2012).
 
     L_list is SVMmap's loss, averaged over the cuts c = 1…|T|−1 at which the first c of T count as relevant; L_pair the
-    mean of RankSVM's hinge over the pairs. Both are at most 1 for w = 0: that is their comparable range. Labels that
-    are no top-k truth are made one: a random order (``random_state``) that respects the grades, of which the top ``k``
-    are kept. With ``beta="auto"`` each problem starts from the planes of the one before; with ``C="auto"`` C is chosen
-    first, at the given β or 0.5.
+    mean of RankSVM's hinge over the pairs, without the factor (y_u − y_v) that the paper prints unless
+    ``by_difference``. Both are at most 1 for w = 0: that is their comparable range. Labels that are no top-k truth are
+    made one: a random order (``random_state``) that respects the grades, of which the top ``k`` are kept. With
+    ``beta="auto"`` each problem starts from the planes of the one before; with ``C="auto"`` C is chosen first, at the
+    given β or 0.5.
 
     >>> from gradrank import make_splits
     >>> data = make_splits(60, n_docs=20, n_features=5, random_state=1)
@@ -49,10 +51,12 @@ class FocusedSVM(FocusedParameters, LinearSVM):
 
     def _oracle(self, train: RankingData) -> Oracle:
         labels = focused_truth(train, self.k, self.random_state, self._label_source())
-        return MixedOracle(
-            OrderOracle(labels, train.indptr, weight=train.weight, n_jobs=self.n_jobs),
-            PairOracle(top_and_rest(labels), train.indptr, weight=train.weight, n_jobs=self.n_jobs),
-        )
+        pairs: Oracle
+        if self.by_difference:
+            pairs = DifferenceOracle(labels, train.indptr, weight=train.weight, n_jobs=self.n_jobs)
+        else:
+            pairs = PairOracle(top_and_rest(labels), train.indptr, weight=train.weight, n_jobs=self.n_jobs)
+        return MixedOracle(OrderOracle(labels, train.indptr, weight=train.weight, n_jobs=self.n_jobs), pairs)
 
     def _found(self) -> dict[str, Any]:
         return {**super()._found(), **({"beta": self.beta_} if self.beta == "auto" else {})}

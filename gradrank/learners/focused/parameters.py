@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from gradrank.learners.base.common_parameters import SeedParameters
-from gradrank.learners.base.parameters import parameter
+from gradrank.learners.base.parameters import Declared, parameter
 from gradrank.learners.base.search import Range
 
 if TYPE_CHECKING:
@@ -36,3 +36,15 @@ class FocusedParameters(SeedParameters):
     random_state: int = parameter(
         default=0, help="Seed of the random order that makes a top-k truth of grades, and of all other randomness."
     )
+
+
+class DifferenceParameters(Declared):
+    """How FocusedSVM and FocusedBoost weigh the pairs of the top k and the rest."""
+
+    family: ClassVar[str] = "focused"
+
+    by_difference: bool = parameter(
+        default=False, command_line=False,
+        help="Whether a pair's difference of scores is multiplied by that of its position labels, as the paper prints; "
+        "first places then pull more.",
+    )  # fmt: skip

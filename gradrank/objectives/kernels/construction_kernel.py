@@ -22,8 +22,9 @@ from gradrank.runtime.kernels import njit, template
 ALL, MISRANKED, NEIGHBOURS, IDEAL, BEST = range(5)
 # What a pair weighs: |ΔM|, |ΔM| with a lower bound, 1.
 DELTA, FLOORED, UNIT = range(3)
-# The force: that of the pair cost, constant on misranked pairs, a spring's, the inverse of the scores' distance.
-COST_FORCE, STEP_FORCE, SPRING_FORCE, GAP_FORCE = range(4)
+# The force: that of the pair cost, constant on misranked pairs, a spring's, the inverse of the scores' distance,
+# constant up to a margin.
+COST_FORCE, STEP_FORCE, SPRING_FORCE, GAP_FORCE, HINGE_FORCE = range(5)
 # Changes of a measure that are equal on paper differ in their last bits.
 _SAME = 1e-9
 
@@ -36,14 +37,14 @@ class ConstructionOptions(NamedTuple):
     weigh: int
     """What a pair weighs: one of DELTA, FLOORED, UNIT."""
     force: int
-    """The force on a pair: one of COST_FORCE, STEP_FORCE, SPRING_FORCE, GAP_FORCE."""
+    """The force on a pair: one of COST_FORCE, STEP_FORCE, SPRING_FORCE, GAP_FORCE, HINGE_FORCE."""
     slope: float
     shift: float
     """Of the pair cost."""
     floor: float
     margin: float
     reach: int
-    """Parameters of FLOORED, of SPRING_FORCE and GAP_FORCE, of NEIGHBOURS."""
+    """Parameters of FLOORED, of SPRING_FORCE, GAP_FORCE and HINGE_FORCE, of NEIGHBOURS."""
     normalize: int
 
 
@@ -125,6 +126,8 @@ def _own_force(kind, o, misranked, margin):  # type: ignore[no-untyped-def]
         return (margin - o, 1.0) if o < margin else (0.0, 0.0)
     if kind == GAP_FORCE:
         return 1.0 / (abs(o) + margin), 0.0
+    if kind == HINGE_FORCE:
+        return (1.0 if o < margin else 0.0), 0.0
     return (1.0 if misranked else 0.0), 0.0
 
 

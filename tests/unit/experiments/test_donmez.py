@@ -12,8 +12,9 @@ from gradrank.errors import GradrankError
 from gradrank.evaluation import t_test
 from gradrank.experiments import recipe, run
 from gradrank.experiments.constructions import REFERENCE, check_study, study_constructions
+from gradrank.experiments.donmez import queries_with_pairs
 from gradrank.experiments.train_test_measures import pairs_table, study_measures, study_pairs
-from gradrank.learners import LambdaMART
+from gradrank.learners import LambdaMART, LambdaRank
 from gradrank.measures import MAP, MRR, NDCG
 from gradrank.objectives import Lambda, parse_objective
 
@@ -143,7 +144,51 @@ def test_figure_5_has_a_curve_for_each_training_measure(splits) -> None:
         f"trained for {name}" for name in ("MAP(rel=2)", "MRR(rel=2)", "NDCG", "NDCG@10")
     ]
     np.testing.assert_allclose(10 ** curves[0].rows[0][0], points.rows[0][2])
+    rows = points.records()
+    mrr = [row["effective pairs"] for row in rows if row["train"] == "MRR(rel=2)"]
+    assert [row["queries"] for row in rows if row["train"] == "MRR(rel=2)"] == [30, 60]
+    # The others have fewer queries, and as many pairs at least.
+    for row in rows:
+        if row["train"] == "NDCG":
+            assert row["queries"] < 30
+            assert row["effective pairs"] >= min(mrr)
     assert curves[0].rows[0][1] == points.rows[0][3]
+
+
+def test_queries_are_as_few_as_have_the_pairs(splits) -> None:
+    train, objective = splits["train"], parse_objective("Lambda(MAP(rel=2))")
+    # Each relevant document makes a pair with each other one, in any order.
+    labels = [train.take_queries([query]).label() for query in range(train.n_queries)]
+    pairs = np.cumsum([int((label >= 2).sum() * (label < 2).sum()) for label in labels])
+    for count in (5, 17, 59):
+        assert queries_with_pairs(objective, train, int(pairs[count - 1])) == 1 + int(
+            np.argmax(pairs >= pairs[count - 1])
+        )
+
+
+def test_pairs_of_an_epoch_are_those_that_its_training_met(splits) -> None:
+    pytest.importorskip("torch")
+    scale = replace(recipe("donmez-fig5").tiny, shares=(1.0,), learning_rates=(0.01,), n_jobs=1)
+    points = run("donmez-fig5", scale=scale, data=splits).tables[0].records()
+    row = next(row for row in points if row["train"] == "MRR(rel=2)")
+    learner = LambdaRank(
+        **{**scale.candidates()[0], "objective": "Lambda(MRR(rel=2), pairs=misranked)", "measure": "MRR(rel=2)"},
+        random_state=0,
+        n_jobs=1,
+    ).fit(splits["train"], valid=splits["vali"])
+    assert row["effective pairs"] == round(np.mean(learner.state_.pairs))
+
+
+def test_claims_are_about_the_constructions_of_the_papers_table(splits) -> None:
+    scale = replace(
+        recipe("donmez-1").tiny, algorithm="lambdamart", parameters=TREES, n_jobs=1,
+        constructions=("unit-pairs", "local-cost(reach=2)", "best-swap"),
+    )  # fmt: skip
+    result = run("donmez-1", scale=scale, data=splits)
+    assert len(result.tables[0].rows) == 4
+    assert [claim.says for claim in result.claims] == [
+        "ranknet-weight-pairs has a higher MAP(rel=2) than local-cost(reach=2)"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from gradrank.experiments import run
+from gradrank.experiments import recipe, run
 
 
 def test_random_weights_fail() -> None:
@@ -37,3 +39,30 @@ def test_nets_of_one_and_two_layers_are_tested_and_followed(name: str) -> None:
     trained, at_random = rows[0], rows[2]
     assert trained[measure] > at_random[measure]
     assert sum("directions" in line for line in said) == len(rows)
+
+
+def test_section_8_weights_of_early_epochs_and_of_another_measure() -> None:
+    pytest.importorskip("torch")
+    result = run("donmez-fig2", scale="tiny")
+    tested = next(table for table in result.tables[1:] if "ranker" in [column.name for column in table.columns])
+    assert [row["ranker"] for row in tested.records()] == ["NDCG@10, epoch 2", "learned for MRR"]
+    rows = result.tables[-1].records()
+    for row, at in zip(rows, tested.records(), strict=True):
+        assert row["weights"] == at["ranker"]
+        assert row["NDCG@10"] == pytest.approx(at["NDCG@10"])
+        # Learning starts from these weights: at random ones it would be far below.
+        assert row["an epoch on"] == pytest.approx(row["NDCG@10"], abs=0.05)
+        assert row["best of 2 epochs on"] >= row["an epoch on"]
+
+
+def test_steps_of_one_can_be_absolute() -> None:
+    relative, absolute = (
+        run("donmez-fig6", scale=replace(recipe("donmez-fig6").tiny, unit=unit)).tables[1].records()
+        for unit in ("relative", "absolute")
+    )
+    # The random weights are a direction of length 1: both are the same walk.
+    assert relative == absolute
+    twice = run("donmez-fig1", scale=replace(recipe("donmez-fig1").tiny, unit="absolute", hidden_nodes=(0,), moves=0))
+    once = run("donmez-fig1", scale=replace(recipe("donmez-fig1").tiny, hidden_nodes=(0,), moves=0))
+    assert twice.tables[1].records()[0] == once.tables[1].records()[0]
+    assert twice.tables[1].records()[1] != once.tables[1].records()[1]

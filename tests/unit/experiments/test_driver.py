@@ -45,6 +45,12 @@ def test_settings_are_read_as_what_they_are() -> None:
         "learning_rate=0.1",
     )
     assert recipe("wu-fig3").tiny.changed(["min-child-samples=7"]).min_child_samples == 7
+    # Words that may be numbers, and switches.
+    mixed = recipe("niu-4").tiny.changed(["top=2", "beta=cv", "by-difference=true"])
+    assert (mixed.top, mixed.beta, mixed.by_difference, mixed.err("graded")) == (2, "cv", True, "ERR(top=2)")
+    assert recipe("svore-1").small.changed(["click_agreement=auto"]).click_agreement == "auto"
+    with pytest.raises(DataError, match="--set by_difference is 'perhaps', expected true or false"):
+        recipe("niu-4").tiny.changed(["by_difference=perhaps"])
     for pair, message in (
         ("foo=1", "--set is 'foo=1', expected KEY=VALUE with one of queries, docs"),
         ("k", "--set is 'k', expected KEY=VALUE"),

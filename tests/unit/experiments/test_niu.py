@@ -10,15 +10,19 @@ import pytest
 
 from gradrank.data import RankingData
 from gradrank.data.formats.registry import write_data
+from gradrank.data.splits import concatenate
 from gradrank.data.topk import is_top_k
 from gradrank.errors import DataError
 from gradrank.experiments import recipe, run
 from gradrank.experiments.cells import run_cells
 from gradrank.experiments.folders import Fold, read_folds, read_splits
-from gradrank.experiments.niu import RANKERS, _truths, _verdicts
+from gradrank.experiments.niu import ORDER, RANKERS, _cross_validated, _truths, _verdicts
+from gradrank.experiments.recipe import Run
+from gradrank.learners import FocusedSVM
+from gradrank.measures import KappaNDCG
 
 SMALL = replace(recipe("niu-4").tiny, n_jobs=1)
-QUICK = replace(SMALL, rankers=("SVMmap", "RankSVM", "FocusedSVM"))
+QUICK = replace(SMALL, beta=0.5, rankers=("SVMmap", "RankSVM", "FocusedSVM"))
 
 
 def test_table_4_has_all_rankers_on_both_truths() -> None:
@@ -26,10 +30,11 @@ def test_table_4_has_all_rankers_on_both_truths() -> None:
     assert [table.title for table in result.tables] == [
         "graded labels: means of 5 folds",
         "topk labels: means of 5 folds",
+        "β chosen by cross-validation",
     ]
-    for table, name in zip(result.tables, ("NDCG", "KappaNDCG"), strict=True):
+    for table, name in zip(result.tables[:2], ("NDCG", "KappaNDCG"), strict=True):
         assert [row[0] for row in table.rows] == list(RANKERS)
-        assert len(table.rows) == 10
+        assert len(table.rows) == 11
         assert [column.name for column in table.columns][1:5] == [*(f"{name}@{k}" for k in (1, 2, 3)), (
             "ERR(top=query)" if name == "NDCG" else "KappaERR")]  # fmt: skip
         assert all(0.0 < value < 1.0 for row in table.rows for value in row[1:5])
@@ -64,7 +69,7 @@ def test_figure_draws_over_beta() -> None:
 
 
 def test_a_query_has_one_truth_in_all_folds() -> None:
-    folds = SMALL.artificial_data()
+    folds = [Fold(*(without_order(data) for data in fold)) for fold in SMALL.artificial_data()]
     truths = _truths(SMALL, folds)["topk"]
     seen: dict[str, bytes] = {}
     for fold, graded in zip(truths, folds, strict=True):
@@ -77,6 +82,68 @@ def test_a_query_has_one_truth_in_all_folds() -> None:
                 assert grades[labels > 0].min() >= grades[labels == 0].max()
     # A truth that is given stays as it is.
     assert _truths(SMALL, truths)["topk"][0].train is truths[0].train
+
+
+def without_order(data: RankingData) -> RankingData:
+    return replace(data, labels={"label": data.label()})
+
+
+def test_artificial_data_has_its_truth_from_an_order() -> None:
+    (fold, *_), (truth, *_) = SMALL.artificial_data(), _truths(SMALL, SMALL.artificial_data())["topk"]
+    for query in range(fold.test.n_queries):
+        order, labels = fold.test.take_queries([query]).label(ORDER), truth.test.take_queries([query]).label()
+        best = np.argsort(-order)[: SMALL.k]
+        assert labels[best].tolist() == [3.0, 2.0, 1.0]
+        assert labels.sum() == 6.0
+    # Without errors the order is that of the relevance, which a better and better ranker finds.
+    sure, unsure = (replace(QUICK, rankers=("RankSVM",), order_noise=noise) for noise in (0.0, 3.0))
+    values = [run("niu-4", scale=scale).tables[1].rows[0][3] for scale in (sure, unsure)]
+    assert values[0] > values[1] + 0.1
+
+
+def test_a_folder_with_a_total_order_gives_the_truth(tmp_path: Path) -> None:
+    folds = [Fold(*(without_order(data) for data in fold)) for fold in SMALL.artificial_data()]
+    rng = np.random.default_rng(0)
+    for name, data in zip(("train", "vali", "test"), folds[0], strict=True):
+        # Listed in another order of documents, and one of them is missing.
+        places = np.concatenate([rng.permutation(int(size)) for size in data.sizes]).astype(np.float32)
+        listed = data.with_label("label", places)
+        write_data(listed.take_queries(np.arange(listed.n_queries)[::-1]), tmp_path / f"{name}.txt")
+        if name == "train":
+            kept = places
+    truth = _truths(replace(SMALL, lists=str(tmp_path)), folds)["topk"][0].train
+    size = int(truth.sizes[0])
+    best = np.argsort(-kept[:size])[: SMALL.k]
+    assert truth.label()[:size][best].tolist() == [3.0, 2.0, 1.0]
+    assert is_top_k(truth.label(), truth.indptr)
+    strange = [Fold(*(replace(data, docid=None) for data in folds[0]))]
+    with pytest.raises(DataError, match="documents need ids"):
+        _truths(replace(SMALL, lists=str(tmp_path)), strange)
+
+
+def test_beta_is_chosen_by_cross_validation_without_test_data() -> None:
+    scale = replace(SMALL, rankers=("RankSVM", "FocusedSVM", "SVMmap"), truths=("topk",), cv_betas=(0.0, 0.4, 1.0))
+    folds = _truths(scale, scale.artificial_data())
+    chosen = _cross_validated(scale, folds, Run())
+    for number, fold in enumerate(folds["topk"]):
+        whole = concatenate([fold.train, fold.valid])
+        halves = np.array_split(np.arange(whole.n_queries), 2)
+        means = []
+        for beta in scale.cv_betas:
+            values = []
+            for mine, other in (halves, halves[::-1]):
+                learner = FocusedSVM(k=3, C=1.0, beta=beta, measure="KappaNDCG@3", n_jobs=1)
+                learner.fit(whole.take_queries(mine), valid=whole.take_queries(other))
+                values.append(
+                    KappaNDCG(3).values(learner.predict(whole.take_queries(other)), whole.take_queries(other))
+                )
+            means.append(np.concatenate(values).mean())
+        assert chosen["FocusedSVM", "topk", number] == scale.cv_betas[int(np.argmax(means))]
+    # What the table shows is the training with that value.
+    result = run("niu-4", scale=scale)
+    assert result.tables[-1].rows == (
+        ("FocusedSVM", "topk", ", ".join(f"{chosen['FocusedSVM', 'topk', fold]:g}" for fold in range(5))),
+    )
 
 
 def test_significance_is_marked() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from gradrank.errors import DataError
 from gradrank.experiments import recipe, run
 from gradrank.experiments.svore import graded, scheduled
 from gradrank.learners import LambdaMART
@@ -28,11 +30,26 @@ def test_table_1_is_what_training_and_testing_give() -> None:
             for place, cutoff in enumerate(range(1, 11)):
                 value = np.nanmean(kind(cutoff).values(scores, data["test"]))
                 assert shown[name, kind.name][place] == pytest.approx(value)
-    assert result.notes[0] == "Chosen on validation data: weight 0.5, rate 0.2."
+    assert result.notes[0] == "Chosen on validation data by the rule NDCG@3: weight 0.5, rate 0.2."
     clicks, grades = result.claims
     for claim, kind in ((clicks, "CNDCG"), (grades, "NDCG")):
         difference = shown["λ(L) + λ(C)", kind][2] - shown["λ(L)", kind][2]
         assert claim.estimate().mean == pytest.approx(difference)
+
+
+def test_the_weight_of_table_1_is_chosen_by_its_rule() -> None:
+    scale = replace(recipe("svore-1").tiny, queries=120, n_estimators=20, weights=(0.01, 0.3, 0.9))
+    by_rule = {rule: run("svore-1", scale=replace(scale, rule=rule)) for rule in ("NDCG@3", "unharmed")}
+    alone, *weighed = by_rule["NDCG@3"].tables[1].records()
+    best = max(weighed, key=lambda row: row["NDCG@3"])
+    assert f"by the rule NDCG@3: weight {best['weight']}," in by_rule["NDCG@3"].notes[0]
+    # By clicks: most of all with weight 0.9, but that harms the grades; 0.3 does not, and has more clicks than 0.01.
+    by_clicks = sorted(weighed, key=lambda row: -row["CNDCG@3"])
+    assert [row["weight"] for row in by_clicks] == ["0.9", "0.3", "0.01"]
+    assert by_clicks[0]["NDCG@3"] < alone["NDCG@3"] - 0.05
+    assert "by the rule unharmed: weight 0.3," in by_rule["unharmed"].notes[0]
+    with pytest.raises(DataError, match="rule is 'best', expected NDCG@3 or unharmed"):
+        run("svore-1", scale=replace(scale, rule="best"))
 
 
 def test_table_2_has_the_papers_methods() -> None:

@@ -27,6 +27,7 @@ from gradrank.objectives.constructions import (
     BestSwap,
     DiscreteBounded,
     DiscretePairs,
+    HingePairs,
     IdealPairs,
     LocalCost,
     LocalGradient,
@@ -47,7 +48,8 @@ TARGETS += [name for name in REGISTRY if name not in {measure(target).name for t
 VARIANTS: list[Construction] = [
     RankNetWeightPairs(), MisrankedPairs(), SpringSmooth(), SpringSmooth(floor=0.2), LocalGradient(),
     LocalGradient(margin=0.3), LocalCost(), LocalCost(reach=3), DiscreteBounded(), DiscreteBounded(bound=0.05),
-    UnitPairs(), DiscretePairs(), SpringPairs(margin=0.7), PairGradient(), IdealPairs(), BestSwap(),
+    UnitPairs(), DiscretePairs(), SpringPairs(margin=0.7), HingePairs(margin=0.7), PairGradient(), IdealPairs(),
+    BestSwap(),
 ]  # fmt: skip
 VARIANTS += [kind() for kind in CONSTRUCTIONS.values() if kind not in {type(variant) for variant in VARIANTS}]
 
@@ -147,6 +149,8 @@ def oracle(
             force, bend = float(rank[i] > rank[j]), 0.0
         if isinstance(construction, SpringPairs):
             force, bend = max(0.0, construction.margin - o), float(o < construction.margin)
+        if isinstance(construction, HingePairs):
+            force, bend = float(o < construction.margin), 0.0
         lambdas[i] += weight * force
         lambdas[j] -= weight * force
         rhos[[i, j]] += weight * bend
@@ -275,6 +279,9 @@ def p(o: float) -> float:
         (DiscretePairs(), [-BA - DA, BA, -DC, DA + DC]),
         # Springs of length 1: b and c are just far enough apart.
         (SpringPairs(), [-2 * BA - 4 * DA, 2 * BA, -2 * DC, 4 * DA + 2 * DC]),
+        # b and c are 1 apart, the others in the wrong order.
+        (HingePairs(), [-BA - DA, BA, -DC, DA + DC]),
+        (HingePairs(margin=1.5), [-BA - DA, BA + BC, -BC - DC, DA + DC]),
         (PairGradient(), [-BA / 2 - DA / 4, BA / 2 + BC / 2, -BC / 2 - DC / 2, DA / 4 + DC / 2]),
         # At the ideal place of b stands a, of d stands b (no pair: both relevant), of a stands c (none), of c stands d.
         (IdealPairs(), [-BA * p(-1), BA * p(-1), -DC * p(-1), DC * p(-1)]),
