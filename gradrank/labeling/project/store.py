@@ -140,7 +140,8 @@ class Store:
     def check(self) -> None:
         """Look for damage in the whole file."""
         try:
-            found = [row[0] for row in self.read().execute("PRAGMA integrity_check(5)")]
+            # Some findings are several lines; one is enough to know.
+            found = [str(row[0])[:200].replace("\n", " ") for row in self.read().execute("PRAGMA integrity_check(5)")]
             if found == ["ok"]:
                 found = [
                     f"row {row[1]} of {row[0]} names a {row[2]} that is not there"

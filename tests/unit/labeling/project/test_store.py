@@ -100,8 +100,9 @@ def test_damage_is_found(project: Store) -> None:
     with project.path.open("r+b") as file:
         file.seek(size // 2)
         file.write(os.urandom(size // 4))
-    with pytest.raises(DataError, match="is damaged"):
+    with pytest.raises(DataError, match="is damaged") as raised:
         project.check()
+    assert "\n" not in str(raised.value)
 
 
 def test_many_threads_write_and_none_is_told_to_come_back(project: Store) -> None:
