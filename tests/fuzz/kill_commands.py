@@ -165,15 +165,15 @@ def clear(command: Command, folder: Path) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def attack(command: Command, folder: Path, kills: int, chance: random.Random) -> dict[str, int]:
-    """Kill a command so many times; gives what was seen."""
+def attack(command: Command, folder: Path, kills: int, until: float, chance: random.Random) -> dict[str, int]:
+    """Kill a command so many times, or until the clock says so; gives what was seen."""
     seen = {"kills": 0, "in time": 0, "half files": 0, "resumed": 0, "other results": 0, "leftovers": 0}
     clear(command, folder)
     finish(command.arguments, folder)
     clear(command, folder)
     seconds = finish(command.arguments, folder)
     wanted = command.digest(folder / command.output)
-    while seen["kills"] < kills:
+    while seen["kills"] < kills and time.monotonic() < until:
         clear(command, folder)
         if chance.random() < 0.5:  # over an output that is there already
             finish(command.arguments, folder)
@@ -199,6 +199,7 @@ def attack(command: Command, folder: Path, kills: int, chance: random.Random) ->
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=20, help="of each command")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin nothing new after so many")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="names of commands, apart by commas")
     parser.add_argument("--keep", type=Path, default=Path(".fuzz") / "kills", help="folder to work in")
@@ -212,11 +213,12 @@ def main() -> None:
     for source, target in (("train", "clicks"), ("vali", "valid-clicks")):
         lines = (folder / "d" / f"{source}.txt").read_text().splitlines()
         (folder / "d" / f"{target}.txt").write_text("".join(f"{len(line) % 3}\n" for line in lines))
+    until = time.monotonic() + 60.0 * options.minutes
     chance, bad = random.Random(options.seed), 0
     attacks: dict[str, Callable[[], dict[str, int]]] = {
-        command.name: partial(attack, command, folder, options.kills, chance) for command in commands()
+        command.name: partial(attack, command, folder, options.kills, until, chance) for command in commands()
     }
-    attacks |= {name: partial(action, start, folder, options.kills, chance) for name, action in SERVERS.items()}
+    attacks |= {name: partial(action, start, folder, options.kills, until, chance) for name, action in SERVERS.items()}
     for name, attempt in attacks.items():
         if options.only and name not in options.only.split(","):
             continue

@@ -28,7 +28,7 @@ _HTTP_ERRORS = (OSError, http.client.HTTPException)
 _SECONDS_TO_START = 120.0
 
 
-def attack_labeling(start: Start, folder: Path, kills: int, chance: random.Random) -> dict[str, int]:
+def attack_labeling(start: Start, folder: Path, kills: int, until: float, chance: random.Random) -> dict[str, int]:
     """Kill ``label serve`` while three people vote."""
     from gradrank.errors import DataError
     from gradrank.labeling.project.access import Access
@@ -51,7 +51,7 @@ def attack_labeling(start: Start, folder: Path, kills: int, chance: random.Rando
     store.close()
     said: dict[int, list[tuple[int, str]]] = {number: [] for _, number in voters}
     waiting: dict[int, dict[str, str]] = {}
-    while seen["kills"] < kills:
+    while seen["kills"] < kills and time.monotonic() < until:
         port = free_port()
         server = start(["label", "serve", "p.db", "--port", str(port)], place)
         for _, number in voters:
@@ -112,7 +112,7 @@ def _vote_on(port: int, token: str, number: int, place: Path, again: dict[str, s
                 (place / f"waiting-{number}").write_text("")
 
 
-def attack_serving(start: Start, folder: Path, kills: int, chance: random.Random) -> dict[str, int]:
+def attack_serving(start: Start, folder: Path, kills: int, until: float, chance: random.Random) -> dict[str, int]:
     """Kill ``serve`` while lists are asked for, clicks are sent and its model changes."""
     from tests.support.rankers import NAMES, example_rankers
 
@@ -125,7 +125,7 @@ def attack_serving(start: Start, folder: Path, kills: int, chance: random.Random
     rows = [dict.fromkeys(NAMES, float(n)) for n in range(4)]
     order = ranker.predict([[float(n)] * len(NAMES) for n in range(4)]).argsort()[::-1].tolist()
     clients = range(2)
-    while seen["kills"] < kills:
+    while seen["kills"] < kills and time.monotonic() < until:
         port = free_port()
         server = start(
             ["serve", "m.json", "--port", str(port), "--log", "log.jsonl", "--access-log", "access.jsonl", "--watch",
