@@ -9,8 +9,10 @@ that was killed goes on exactly as it would have.
 from __future__ import annotations
 
 import json
+import sqlite3
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -38,6 +40,14 @@ _FACTS, _TRIAL = "gradrank.search", "gradrank.trial"
 # How much of a later part of a graded measure the sampler sees, if equal means equal.
 _TIE = 1e-6
 _FEWEST_FOR_IMPORTANCE = 8
+_UNWRITTEN = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_BUSY,
+)
+_MOST_CAUSES = 10
 
 
 def load_optuna() -> Any:
@@ -48,6 +58,15 @@ def load_optuna() -> Any:
         raise MissingExtraError("optuna", "tune") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna
+
+
+def _not_written(error: BaseException | None) -> str | None:
+    """What SQLite says of a file that cannot be written, out of the errors of those who stand before it."""
+    for _ in range(_MOST_CAUSES):
+        if isinstance(error, sqlite3.Error):
+            return str(error) if error.sqlite_errorcode & 0xFF in _UNWRITTEN else None
+        error = None if error is None else getattr(error, "orig", None) or error.__cause__ or error.__context__
+    return None
 
 
 def scalar(values: Sequence[float], measure: AnyMeasure) -> float:
@@ -105,10 +124,15 @@ class Study:
     def __enter__(self) -> Self:
         if self._path is not None:
             self._hold(self._path)
+        begun = self._path is not None and self._path.stat().st_size > 0
         try:
             self._open()
         except BaseException:
             self._release()
+            if self._path is not None and not begun:
+                # Half a file would stand in the way of the next attempt.
+                for ending in ("", "-journal"):
+                    self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
             raise
         return self
 
@@ -150,14 +174,21 @@ class Study:
 
             url = f"sqlite:///{self._path.resolve()}"
             try:
-                self._study = optuna.create_study(
-                    direction="maximize", study_name=_NAME, storage=url, load_if_exists=True
-                )
+                with self._stored():
+                    self._study = optuna.create_study(
+                        direction="maximize", study_name=_NAME, storage=url, load_if_exists=True
+                    )
+            except DataError:
+                raise
             except (SQLAlchemyError, RuntimeError, ValueError):
                 raise DataError(
                     "is no file of a search: expected a new file or Optuna's SQLite", path=self._path
                 ) from None
-        study = self._opened
+        with self._stored():
+            self._look_at_what_is_there()
+
+    def _look_at_what_is_there(self) -> None:
+        study, optuna = self._opened, self._optuna
         kept = study.user_attrs.get(_FACTS)
         if kept is None:
             if study.trials:
@@ -174,6 +205,17 @@ class Study:
             # Whoever ran it is gone; without a record its turn comes again.
             if trial.state == optuna.trial.TrialState.RUNNING:
                 study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
+
+    @contextmanager
+    def _stored(self) -> Iterator[None]:
+        """Turn what is raised for a disk that is full, read-only or broken into our error."""
+        try:
+            yield
+        except Exception as error:
+            said = _not_written(error)
+            if self._path is None or said is None:
+                raise
+            raise DataError(f"cannot be written: {said}", path=self._path) from None
 
     @property
     def _opened(self) -> optuna.Study:
@@ -199,7 +241,7 @@ class Study:
 
     def ask(self) -> tuple[int, dict[str, Any], bool]:
         """A new trial: its number here, its parameters, and whether it is the learner's defaults."""
-        with self._lock, warnings.catch_warnings():
+        with self._lock, self._stored(), warnings.catch_warnings():
             # Of Optuna: some of what is used here counts as experimental in its older versions.
             warnings.simplefilter("ignore")
             study, optuna = self._opened, self._optuna
@@ -227,7 +269,7 @@ class Study:
         """Keep what came of a trial."""
         states = self._optuna.trial.TrialState
         state = {"complete": states.COMPLETE, "pruned": states.PRUNED, "failed": states.FAIL}[trial.state]
-        with self._lock:
+        with self._lock, self._stored():
             found = self._under_way.pop(number)
             found.set_user_attr(_TRIAL, trial.to_dict())
             for fold in range(len(trial.folds)):
@@ -237,7 +279,7 @@ class Study:
 
     def abandon(self, number: int) -> None:
         """Forget a trial that was not brought to an end: its turn comes again."""
-        with self._lock:
+        with self._lock, self._stored():
             self._under_way.pop(number)
             self._opened.tell(number, state=self._optuna.trial.TrialState.FAIL)
 

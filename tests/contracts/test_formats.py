@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from gradrank.data.formats.registry import FORMATS, FileFormat, read_data, write
 from gradrank.errors import DataError
 from tests.support.commands import content_of
 from tests.support.data import assert_same
+from tests.support.disks import file_size_limit
 
 # What a format has no place for. Everything else that ranking data holds must come back.
 LACKS: dict[str, set[str]] = {
@@ -83,17 +81,6 @@ def refused(path: Path, form: FileFormat) -> str:
     assert message.startswith(str(path))
     assert "\n" not in message
     return message
-
-
-@contextmanager
-def file_size_limit(size: int) -> Iterator[None]:
-    """No file of this process can grow beyond a size: writing fails as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_every_format_is_described_here() -> None:

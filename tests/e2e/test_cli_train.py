@@ -18,6 +18,7 @@ import pytest
 from gradrank.cli.interruption import Interruption
 from gradrank.data.formats.registry import read_data
 from gradrank.learners import LambdaMART, Step
+from gradrank.learners.base.checkpoint import unsealed
 from gradrank.learners.base.progress import Progress
 from gradrank.learners.trees.size_rule import DEFAULT_RATE, default_leaves, fixed_trees
 from gradrank.models.registry import load_ranker
@@ -252,7 +253,7 @@ def test_a_killed_run_goes_on_to_the_same_model() -> None:
     # The process kills itself, as kill -9 would, after tree 8: the last whole state is that of tree 5.
     kill_at(8, *arguments)
     assert Path("model.json").read_text() == "mine"
-    assert len(json.loads(Path("model.json.checkpoint").read_text())["model"]["payload"]["trees"]) == 5
+    assert len(json.loads(unsealed(Path("model.json.checkpoint").read_bytes()))["model"]["payload"]["trees"]) == 5
     again = run(*arguments)
     assert again.exit_code == 0
     assert "going on from model.json.checkpoint" in again.stderr

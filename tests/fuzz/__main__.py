@@ -1,7 +1,7 @@
 """Try changed inputs for as long as wanted, each target in a process of its own; keep those that make trouble.
 
     python -m tests.fuzz --minutes 60 [--only models] [--seed 1] [--keep .fuzz] [--processes 2] [--checked]
-    python -m tests.fuzz --inputs 100000          so many in all, instead of a time
+    python -m tests.fuzz --inputs 100000          so many in all, or those that the --minutes suffice for
     python -m tests.fuzz --again .fuzz/FILE       one kept input once more
 
 Trouble is: an exception other than GradrankError, the end of the process, more than 2 seconds of a
@@ -99,6 +99,19 @@ def child(targets: list[Target], options: argparse.Namespace) -> None:
             if time.monotonic() > end:
                 break
     current.unlink(missing_ok=True)
+    print(f"end {megabytes():.0f} -", flush=True)
+
+
+def heard(handle: int, seconds: float | None) -> bool:
+    """Whether a child says something in time. Seconds in which this process did not run either do not count.
+
+    Starting takes as long as it takes (None): kernels are compiled, and the machine may be busy.
+    """
+    while seconds is None or seconds > 0:
+        if select.select([handle], [], [], 1.0)[0]:
+            return True
+        seconds = None if seconds is None else seconds - 1.0
+    return False
 
 
 def batch(names: list[str], first: int, minutes: float, options: argparse.Namespace, tallies: dict[str, Tally]) -> int:
@@ -120,14 +133,16 @@ def batch(names: list[str], first: int, minutes: float, options: argparse.Namesp
         assert run.stdout is not None
         rest = b""
         while True:
-            # Starting takes as long as it takes: kernels are compiled, and the machine may be busy.
-            ready, _, _ = select.select([run.stdout], [], [], None if current is None else HANGING_SECONDS)
+            ready = heard(run.stdout.fileno(), None if current is None else HANGING_SECONDS)
             piece = os.read(run.stdout.fileno(), 1 << 16) if ready else b""
             *lines, rest = (rest + piece).split(b"\n")
             for line in lines:
                 word, seconds, name = line.decode().split(" ", 2)
                 if word == "ready":
                     current = Path(name)
+                    continue
+                if word == "end":
+                    options.peaks.append(float(seconds))
                     continue
                 tallies[name].outcomes[word] += 1
                 tallies[name].slowest = max(tallies[name].slowest, float(seconds))
@@ -171,8 +186,8 @@ def again(path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=1.0)
-    parser.add_argument("--inputs", type=int, help="so many in all, instead of a time")
+    parser.add_argument("--minutes", type=float, help="1 unless --inputs is given")
+    parser.add_argument("--inputs", type=int, help="at most so many in all")
     parser.add_argument("--only", default="", help="targets whose name starts so")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=Path(".fuzz"), help="folder for inputs that make trouble")
@@ -193,8 +208,9 @@ def main() -> None:
     if not names:
         raise SystemExit(f"no target starts with {options.only!r}, expected one of {', '.join(all_targets())}")
     tallies = {name: Tally() for name in names}
-    if options.inputs is not None:
-        options.minutes = float("inf")
+    options.peaks = []
+    if options.minutes is None:
+        options.minutes = 1.0 if options.inputs is None else float("inf")
     options.inputs = sys.maxsize if options.inputs is None else -(-options.inputs // options.processes)
     parts = [names[start :: options.processes] for start in range(options.processes)]
     with ThreadPoolExecutor(options.processes) as pool:
@@ -208,6 +224,7 @@ def main() -> None:
         total.outcomes += tally.outcomes
         total.slowest = max(total.slowest, tally.slowest)
     print(total.line("all"))
+    print(f"most memory of a process: {max(options.peaks, default=0.0):.0f} MB")
     if set(total.outcomes) - set(FINE):
         print(f"inputs that made trouble are in {options.keep}; try one again with --again FILE")
         sys.exit(1)

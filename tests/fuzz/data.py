@@ -280,6 +280,12 @@ CLICKS = _lines(
     {"qid": "q", "shown": ["a", "b", "c"], "clicks": ["b"], "ranker": "x", "randomized": True},
     {"qid": 7, "shown": ["a", 4], "clicks": []},
 )
+ROWS = (
+    b"session,qid,docid,position,click,click_time,ranker,randomized\n"
+    b's1,q,a,1,0,,x,0\r\ns1,q,b,2,1,2026-01-01T00:00:00,x,0\n"s2",r,"a",1,"2",7.5,"y","1"\r\n'
+)
+TAB_ROWS = ROWS.replace(b",", b"\t").replace(b'"', b"")
+PYCLICK = b"7\ta,b,c : b , a; 7\tb,a :;\n8\thttp://x/y,z : z\n"
 TRAFFIC = _lines(
     {"event": "shown", "id": "1", "time": "2026-01-01T00:00:00Z", "model": "m", "qid": "q", "shown": ["a", "b"]},
     {"event": "click", "id": "1", "time": "2026-01-01T00:00:01Z", "docid": "b"},
@@ -309,6 +315,8 @@ def targets() -> list[Target]:
         Target("data/top-k", lambda: {"file": TRUTH}, small(read_top_k, "truth.jsonl"), lines),
         Target("data/preferences", lambda: {"file": PREFERENCES}, small(read_preferences, "preferences.tsv")),
         Target("data/clicks jsonl", lambda: {"file": CLICKS}, small(read_click_log, "log.jsonl"), lines),
+        *(Target(f"data/clicks {name}", lambda content=content: {"file": content}, small(read_click_log, f"log.{name}"))
+          for name, content in {"csv": ROWS, "tsv": TAB_ROWS, "txt": PYCLICK}.items()),
         Target("data/traffic", lambda: {"file": TRAFFIC}, small(read_traffic, "log.jsonl"), lines),
         Target("data/profile", lambda: {"file": profile_bytes()}, small(load_profile, "profile.json"), both),
         Target("data/propensities", lambda: {"file": propensity_bytes()}, small(read_propensities, "p.json"), both),

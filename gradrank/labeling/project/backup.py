@@ -107,7 +107,7 @@ def restore(copy: str | Path, project: str | Path) -> Restored:
         shutil.copyfile(copy, temporary)
         # The copy of the copy is looked at: opening a backup would change it.
         try:
-            with Store(temporary) as store:
+            with Store(temporary, keep_older=False) as store:
                 store.check()
                 links_kept = _take_over_links(store, project)
                 store.read().execute("PRAGMA journal_mode = DELETE")

@@ -233,7 +233,9 @@ def _read_run(path: Path, found: Import, depth: int) -> None:
     except DataError as error:
         found.faults.append(_fault_of(error, path))
         return
-    lines = _lines_of(path)
+    lines = _lines_of(path, found)
+    if lines is None:
+        return
     left_out = 0
     for query, documents in scores.items():
         # Equal scores as trec_eval orders them: by document id, descending.
@@ -253,7 +255,9 @@ def _read_qrels(path: Path, found: Import) -> None:
     except DataError as error:
         found.faults.append(_fault_of(error, path))
         return
-    lines = _lines_of(path)
+    lines = _lines_of(path, found)
+    if lines is None:
+        return
     for query, documents in grades.items():
         ranked = sorted(documents, key=lambda name: (-documents[name], name))
         for place, name in enumerate(ranked, 1):
@@ -264,13 +268,17 @@ def _fault_of(error: DataError, path: Path) -> Fault:
     return Fault(path, error.line, error.message)
 
 
-def _lines_of(path: Path) -> dict[tuple[str, str], int]:
-    """The line of each query and document; in runs and qrels they are the first and the third field."""
+def _lines_of(path: Path, found: Import) -> dict[tuple[str, str], int] | None:
+    """The line of each query and document, the first and the third field; None and a fault if the file is no text."""
+    text = read_text(path, found.faults)
+    if text is None:
+        return None
     lines = {}
-    for number, line in enumerate((read_text(path, []) or "").split("\n"), 1):
+    # As bytes, whose blanks are those that part fields: text has others, which may stand in ids.
+    for number, line in enumerate(text.encode().split(b"\n"), 1):
         fields = line.split(maxsplit=3)
         if len(fields) > 2:
-            lines[fields[0], fields[2]] = number
+            lines[fields[0].decode(), fields[2].decode()] = number
     return lines
 
 

@@ -12,11 +12,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 
 from gradrank.errors import DataError, ProjectUnavailableError
+from gradrank.labeling.project.migrations import migrate
+from gradrank.runtime.files import replacing
 
 APPLICATION_ID = 0x67724C62
 SCHEMA_VERSION = 1
@@ -38,7 +40,8 @@ class Store:
     """An open project; may be used by many threads at once.
 
     ``clock`` gives the time in seconds; tests replace it. A writer waits ``busy_seconds`` for the others before it is
-    told that the project is not available.
+    told that the project is not available. A project of an older version is brought up to date when it is opened, and
+    kept beside it as it was, as ``NAME.form-1`` and so on, unless ``keep_older`` is False.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "project.db"
@@ -48,11 +51,17 @@ class Store:
     """
 
     def __init__(
-        self, path: str | Path, *, clock: Callable[[], float] = time.time, busy_seconds: float = _BUSY_SECONDS
+        self,
+        path: str | Path,
+        *,
+        clock: Callable[[], float] = time.time,
+        busy_seconds: float = _BUSY_SECONDS,
+        keep_older: bool = True,
     ) -> None:
         self.path = project_file(path)
         self.clock = clock
         self.busy_seconds = busy_seconds
+        self._keep_older = keep_older
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
@@ -140,7 +149,8 @@ class Store:
     def check(self) -> None:
         """Look for damage in the whole file."""
         try:
-            found = [row[0] for row in self.read().execute("PRAGMA integrity_check(5)")]
+            # Some findings are several lines; one is enough to know.
+            found = [str(row[0])[:200].replace("\n", " ") for row in self.read().execute("PRAGMA integrity_check(5)")]
             if found == ["ok"]:
                 found = [
                     f"row {row[1]} of {row[0]} names a {row[2]} that is not there"
@@ -167,12 +177,29 @@ class Store:
         except sqlite3.DatabaseError as error:
             self.close()
             raise DataError(f"cannot be read as a labeling project: {error}", path=self.path) from None
-        if version != SCHEMA_VERSION:
+        if not 1 <= version <= SCHEMA_VERSION:
             self.close()
             raise DataError(
-                f"was made by another version of gradrank (form {version}, this one reads {SCHEMA_VERSION})",
+                f"was made by another version of gradrank (form {version}, this one reads forms 1 to {SCHEMA_VERSION})",
                 path=self.path,
             )
+        if version < SCHEMA_VERSION:
+            try:
+                self._migrate(version)
+            except BaseException:
+                self.close()
+                raise
+
+    def _migrate(self, version: int) -> None:
+        """Bring the project of an older version up to date."""
+        aside = self.path.with_name(f"{self.path.name}.form-{version}")
+        if self._keep_older and not aside.exists():
+            with replacing(aside) as temporary, closing(sqlite3.connect(temporary)) as copy, unavailable(aside):
+                self.read().backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE")
+            aside.chmod(0o600)
+        with unavailable(self.path):
+            migrate(self.read(), SCHEMA_VERSION)
 
 
 def project_file(path: str | Path) -> Path:

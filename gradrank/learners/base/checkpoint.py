@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +15,8 @@ from gradrank.models.ranker import plain
 from gradrank.runtime.files import replacing
 
 _FORMAT = "gradrank-checkpoint"
+DAMAGED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, IndexError, ModelError)
+"""What reading a file raises that holds something else."""
 
 
 def resume(course: ResumableCourse, path: str | Path, run: Mapping[str, Any]) -> Record | None:
@@ -32,25 +35,51 @@ def resume(course: ResumableCourse, path: str | Path, run: Mapping[str, Any]) ->
     if not path.exists():
         return None
     try:
-        manifest = course.unpack(path.read_bytes())
+        manifest, state = course.unpack(unsealed(path.read_bytes()))
         if manifest["format"] != _FORMAT:
             raise ValueError
-        kept, steps, curves = manifest["run"], int(manifest["steps"]), manifest["curves"]
+        kept, steps, curves = dict(manifest["run"]), int(manifest["steps"]), manifest["curves"]
         record = Record(
             steps=steps,
             curves={n: {m: [float(x) for x in c] for m, c in per.items()} for n, per in curves.items()},
             seconds=float(manifest["seconds"]),
             held_out=held_out_of(manifest),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, ModelError):
-        raise TrainingError(f"{path}: is not a checkpoint that can be read; delete it to start anew") from None
+    except (OSError, *DAMAGED):
+        raise _unreadable(path) from None
     wanted = plain(dict(run))
     differing = [key for key in sorted({*wanted, *kept}) if kept.get(key) != wanted.get(key)]
     if differing:
         raise TrainingError(
             f"{path}: belongs to another run ({', '.join(differing)} differ); delete it or choose another file"
         )
+    # Not before: the state of another run has other features and layers than this one.
+    try:
+        course.take_over(state)
+    except (RuntimeError, *DAMAGED):
+        raise _unreadable(path) from None
     return record
+
+
+def _unreadable(path: Path) -> TrainingError:
+    return TrainingError(f"{path}: is not a checkpoint that can be read; delete it to start anew")
+
+
+def sealed(content: bytes) -> bytes:
+    """Content behind a line that tells whether it is whole: half a state, or a wrong bit of it, would train on."""
+    return b"%s %s\n%s" % (_FORMAT.encode(), hashlib.sha256(content).hexdigest().encode(), content)
+
+
+def unsealed(content: bytes) -> bytes:
+    """What was sealed; ValueError if it is not whole.
+
+    >>> unsealed(sealed(b"state"))
+    b'state'
+    """
+    line, _, rest = content.partition(b"\n")
+    if line + b"\n" != sealed(rest)[: len(line) + 1]:
+        raise ValueError("is damaged")
+    return rest
 
 
 def keeper(course: ResumableCourse, path: str | Path, run: Mapping[str, Any], every: int) -> Keeper:
@@ -67,7 +96,7 @@ def keeper(course: ResumableCourse, path: str | Path, run: Mapping[str, Any], ev
             "seconds": record.seconds,
             "held_out": None if record.held_out is None else asdict(record.held_out),
         }
-        content = course.pack(manifest)
+        content = sealed(course.pack(manifest))
         with replacing(path) as temporary:
             try:
                 temporary.write_bytes(content)

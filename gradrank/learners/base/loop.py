@@ -134,8 +134,12 @@ class ResumableCourse(Course):
         """The state and the manifest as the content of a file."""
 
     @abstractmethod
-    def unpack(self, content: bytes) -> dict[str, Any]:
-        """Take over the state of a file; its manifest. Content that is none raises ValueError, KeyError, TypeError."""
+    def unpack(self, content: bytes) -> tuple[dict[str, Any], Any]:
+        """The manifest and the state of a file. Content that is none raises ValueError, KeyError, TypeError."""
+
+    @abstractmethod
+    def take_over(self, state: Any) -> None:
+        """Go on from a state of this run; one that does not fit it raises as unpack does, or RuntimeError."""
 
 
 def say(callbacks: Sequence[Callback], text: str) -> None:

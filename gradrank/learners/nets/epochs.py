@@ -182,16 +182,18 @@ class EpochCourse(ResumableCourse):
         }
         return tensor_bytes({**manifest, **kept}, tensors)
 
-    def unpack(self, content: bytes) -> dict[str, Any]:
+    def unpack(self, content: bytes) -> tuple[dict[str, Any], tuple[NetState, float]]:
         """See ResumableCourse.unpack."""
         manifest, tensors = read_tensor_bytes(content)
         state = NetState(**manifest["state"])
         state.weights, state.best_weights = _part(tensors, "now."), _part(tensors, "best.")
         state.optimizer = _optimizer_of(manifest["groups"], tensors)
-        self._trainer.go_on_from(state)
-        self._trainer.loss = float(manifest["loss_of_epoch"])
-        self.state = state
-        return dict(manifest)
+        return dict(manifest), (state, float(manifest["loss_of_epoch"]))
+
+    def take_over(self, state: tuple[NetState, float]) -> None:
+        """See ResumableCourse.take_over."""
+        self.state, self._trainer.loss = state
+        self._trainer.go_on_from(self.state)
 
 
 def _waited(record: Record, monitor: Monitor, since: int) -> int:

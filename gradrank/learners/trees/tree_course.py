@@ -108,14 +108,20 @@ class TreeCourse(ResumableCourse):
         model = TreeEnsemble(trees, self.train.feature_names).to_dict()
         return json.dumps({**manifest, "trees_per_step": len(self.steps[0]), "model": model}).encode()
 
-    def unpack(self, content: bytes) -> dict[str, Any]:
+    def unpack(self, content: bytes) -> tuple[dict[str, Any], tuple[TreeEnsemble, int]]:
         """See ResumableCourse.unpack."""
         manifest: dict[str, Any] = json.loads(content)
         ensemble, width = ranker_from_dict(manifest.pop("model")), int(manifest["trees_per_step"])
         if not isinstance(ensemble, TreeEnsemble) or width < 1:
             raise ValueError
+        return manifest, (ensemble, width)
+
+    def take_over(self, state: tuple[TreeEnsemble, int]) -> None:
+        """See ResumableCourse.take_over."""
+        ensemble, width = state
+        if ensemble.feature_names != self.train.feature_names:
+            raise ValueError
         self.go_on_from([ensemble.trees[at : at + width] for at in range(0, len(ensemble.trees), width)])
-        return manifest
 
     def growers(self, count: int, binned: TreeGrower | SharedGrower | None = None) -> list[TreeGrower | SharedGrower]:
         """So many growers over one binning of the training data: that of ``binned``, if it is given."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
-from gradrank.learners.base.checkpoint import fingerprint, held_out_of, keeper, resume
+from gradrank.learners.base.checkpoint import DAMAGED, fingerprint, held_out_of, keeper, resume, unsealed
 from gradrank.learners.base.loop import Callback, HeldOut, Record, run_course, say
 from gradrank.learners.base.monitor import Monitor
 from gradrank.learners.trees.hold_out import HELD_OUT, HeldOutMonitor
@@ -154,9 +154,9 @@ class TreeRun:
         if path is None or not Path(path).exists():
             return None
         try:
-            manifest = json.loads(Path(path).read_bytes())
+            manifest = json.loads(unsealed(Path(path).read_bytes()))
             return held_out_of(manifest) if manifest["run"]["stage"] == "refit" else None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, *DAMAGED):
             # What is wrong with the file is said when it is resumed from.
             return None
 

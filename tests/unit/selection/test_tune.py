@@ -22,6 +22,7 @@ from gradrank.selection.study import Study, scalar
 from gradrank.selection.trials import Bar, FoldCurve, Trial, bar_of, falls_behind, rises
 from gradrank.selection.tune import _facts, tune
 from gradrank.selection.tuned import Tuned
+from tests.support.disks import file_size_limit
 
 pytest.importorskip("optuna")
 SETS = make_splits(24, n_docs=8, n_features=4, random_state=3)
@@ -109,6 +110,19 @@ def test_a_file_that_is_no_study_is_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == kept
     with pytest.raises(DataError, match="is a folder"):
         tune(TRAIN, VALID, trials=1, storage=tmp_path, **QUICK)
+
+
+def test_a_full_disk_is_one_error_and_stands_in_nobodys_way(tmp_path: Path) -> None:
+    path, space = tmp_path / "s.db", space_of("lambdamart", NDCG(5), fixed=QUICK["fixed"])
+    with file_size_limit(4096), pytest.raises(DataError, match=r"s\.db: cannot be written: "):
+        tune(TRAIN, VALID, "NDCG@5", trials=1, storage=path, **QUICK)
+    assert list(tmp_path.iterdir()) == []
+    with Study(space, NDCG(5), {}, storage=path) as study:
+        study.ask()
+        with file_size_limit(0), pytest.raises(DataError, match=r"s\.db: cannot be written: "):
+            study.ask()
+    with Study(space, NDCG(5), {}, storage=path) as study:
+        assert study.ask()[2]  # the defaults, which were not brought to an end
 
 
 def test_processes_find_the_same_values() -> None:

@@ -225,6 +225,24 @@ def test_bytes_that_are_not_utf8(tmp_path: Path) -> None:
     assert (fault.line, fault.message) == (2, "is not UTF-8 text")
 
 
+@pytest.mark.parametrize(("kind", "line"), [("runs", b"q1 Q0 d1 1 9 t\xff\n"), ("qrels", b"q1 \xff d1 2\n")])
+def test_candidates_in_files_that_are_not_utf8(kind: str, line: bytes, tmp_path: Path) -> None:
+    (tmp_path / "candidates").write_bytes(line)
+    with create_project(tmp_path / "p.db") as store:
+        (fault,) = import_files(store, **{kind: [tmp_path / "candidates"]}).faults
+    assert (fault.path.name, fault.line, fault.message) == ("candidates", 1, "is not UTF-8 text")
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u2028", "\x1f", "\x85"])
+def test_ids_of_candidates_may_hold_what_only_unicode_calls_a_blank(
+    blank: str, load: Callable[..., tuple[Store, Import]]
+) -> None:
+    _, found = load(runs=[f"q1 Q0 d1{blank}x 1 9 t\n"])
+    (fault,) = found.faults
+    assert (fault.path.name, fault.line) == ("runs0.txt", 1)
+    assert "has no text" in fault.message
+
+
 def test_a_dry_run_changes_nothing(load: Callable[..., tuple[Store, Import]]) -> None:
     store, found = load(dry_run=True)
     assert found.summary() == {"queries": 2, "documents": 3, "candidates": 0, "unchanged": 0, "faults": 0}

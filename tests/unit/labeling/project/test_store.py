@@ -8,11 +8,15 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gradrank.errors import DataError
+from gradrank.labeling.project import migrations, store
+from gradrank.labeling.project.backup import backup, restore
 from gradrank.labeling.project.store import Store, create_project
 
 
@@ -60,6 +64,71 @@ def test_a_project_of_another_version_is_refused(tmp_path: Path) -> None:
         Store(tmp_path / "p.db")
 
 
+NEXT = store.SCHEMA_VERSION + 1
+
+
+@pytest.fixture
+def next_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version of gradrank whose projects have one more column."""
+    monkeypatch.setattr(store, "SCHEMA_VERSION", NEXT)
+    step = ["ALTER TABLE query ADD COLUMN market TEXT NOT NULL DEFAULT 'all'"]
+    monkeypatch.setitem(migrations.STEPS, NEXT - 1, step)
+
+
+def form_of(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def test_there_is_a_step_from_every_older_form() -> None:
+    assert sorted(migrations.STEPS) == list(range(1, store.SCHEMA_VERSION))
+
+
+def test_older_projects_are_brought_up_to_date_and_a_copy_is_kept(project: Store, request: Any) -> None:
+    work = project.read().execute("SELECT id, name, text FROM query").fetchall()
+    project.close()
+    request.getfixturevalue("next_version")
+    with Store(project.path) as newer:
+        assert newer.read().execute("SELECT id, name, text, market FROM query").fetchall() == [
+            (*row, "all") for row in work
+        ]
+        newer.check()
+    copy = project.path.with_name(f"{project.path.name}.form-{NEXT - 1}")
+    assert (form_of(project.path), form_of(copy)) == (NEXT, NEXT - 1)
+    assert copy.stat().st_mode & 0o077 == 0
+    with Store(project.path) as again:  # only once
+        assert again.read().execute("SELECT count(*) FROM query WHERE market = 'all'").fetchone() == (len(work),)
+
+
+def test_a_step_that_fails_leaves_the_project_as_it_was(project: Store, monkeypatch: Any) -> None:
+    project.close()
+    monkeypatch.setattr(store, "SCHEMA_VERSION", NEXT)
+    broken = ["ALTER TABLE query ADD COLUMN market TEXT", "ALTER TABLE no_such_table ADD COLUMN x TEXT"]
+    monkeypatch.setitem(migrations.STEPS, NEXT - 1, broken)
+    with pytest.raises(sqlite3.OperationalError, match="no such table"):
+        Store(project.path)
+    monkeypatch.undo()
+    with Store(project.path) as same:
+        assert "market" not in [row[1] for row in same.read().execute("PRAGMA table_info(query)")]
+
+
+def test_processes_that_open_an_older_project_at_once_migrate_it_once(project: Store, next_version: None) -> None:
+    connections = [sqlite3.connect(project.path, isolation_level=None) for _ in range(2)]
+    for connection in connections:
+        migrations.migrate(connection, NEXT)
+        connection.close()
+    assert form_of(project.path) == NEXT
+
+
+def test_older_backups_are_restored(project: Store, tmp_path: Path, request: Any) -> None:
+    copy = backup(project, tmp_path / "copy.db")
+    project.close()
+    request.getfixturevalue("next_version")
+    restore(copy, tmp_path / "restored.db")
+    assert (form_of(tmp_path / "restored.db"), form_of(copy)) == (NEXT, NEXT - 1)
+    assert sorted(path.name for path in tmp_path.glob(".*")) == []
+
+
 @pytest.mark.parametrize(
     "statement",
     [
@@ -100,8 +169,9 @@ def test_damage_is_found(project: Store) -> None:
     with project.path.open("r+b") as file:
         file.seek(size // 2)
         file.write(os.urandom(size // 4))
-    with pytest.raises(DataError, match="is damaged"):
+    with pytest.raises(DataError, match="is damaged") as raised:
         project.check()
+    assert "\n" not in str(raised.value)
 
 
 def test_many_threads_write_and_none_is_told_to_come_back(project: Store) -> None:

@@ -342,10 +342,14 @@ def test_a_state_of_another_run_is_refused(tmp_path: Path) -> None:
         fitted(checkpoint=path, learning_rate=0.5)
     with pytest.raises(TrainingError, match=r"belongs to another run \(data differ\)"):
         LambdaRank(**QUICK, checkpoint=path).fit(TEST, valid=VALI)
+    with pytest.raises(TrainingError, match=r"belongs to another run \(hidden_layer_sizes differ\)"):
+        fitted(checkpoint=path, hidden_layer_sizes=7)  # its weights fit no layer of that size
     assert path.read_bytes() == kept
-    path.write_bytes(kept[:100])
-    with pytest.raises(TrainingError, match="is not a checkpoint that can be read"):
-        fitted(checkpoint=path)
+    middle = len(kept) // 2
+    for damaged in (kept[:100], b"", b"[" * 100_000, kept[:middle] + bytes([kept[middle] ^ 1]) + kept[middle + 1 :]):
+        path.write_bytes(damaged)
+        with pytest.raises(TrainingError, match="is not a checkpoint that can be read"):
+            fitted(checkpoint=path)
 
 
 def test_ctrl_c_keeps_the_best() -> None:

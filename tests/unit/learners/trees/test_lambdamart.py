@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from gradrank.data import RankingData
 from gradrank.data.artificial import make_splits
 from gradrank.errors import GradrankError, GradrankWarning
 from gradrank.learners import MART, LambdaMART, LambdaSMART, McRank, Step
+from gradrank.learners.base.checkpoint import sealed, unsealed
+from gradrank.learners.trees import tree_course
 from gradrank.learners.trees.boosting import LambdaCourse
 from gradrank.learners.trees.size_rule import shape_by_size
 from gradrank.measures import NDCG, Measure, parse_measure
@@ -242,9 +245,34 @@ def test_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
         fitted(checkpoint=path, num_leaves=7)
     with pytest.raises(GradrankError, match=r"belongs to another run \(data differ\)"):
         LambdaMART("NDCG@5", checkpoint=path, **SMALL).fit(TEST, valid=VALI)
-    path.write_text(path.read_text()[:200])
-    with pytest.raises(GradrankError, match="is not a checkpoint that can be read"):
+    kept = path.read_bytes()
+    digit = kept.index(b"leaf_value") + 20
+    other = b"7" if kept[digit : digit + 1] != b"7" else b"3"
+    for damaged in (kept[:200], b"", b"[" * 100_000, kept[:digit] + other + kept[digit + 1 :]):
+        path.write_bytes(damaged)
+        with pytest.raises(GradrankError, match="is not a checkpoint that can be read"):
+            fitted(checkpoint=path)
+
+
+def test_trees_of_wider_data_are_not_walked_before_they_are_refused(tmp_path: Path) -> None:
+    """A kernel that walks them would read beyond the rows."""
+    path = tmp_path / "state"
+    wide = [RankingData.from_arrays(np.tile(data.X, (1, 50)), data.label(), group=data.sizes) for data in (TRAIN, VALI)]
+    LambdaMART("NDCG@5", checkpoint=path, **SMALL).fit(wide[0], valid=wide[1])
+    walked: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tree_course, "assign_leaves", lambda *arguments, **options: walked.append(arguments))
+        with pytest.raises(GradrankError, match=r"belongs to another run \(.*data differ\)"):
+            fitted(checkpoint=path)
+        # Not even if the file says that they are of this run.
+        trees = json.loads(unsealed(path.read_bytes()))["model"]
+        path.unlink()
         fitted(checkpoint=path)
+        walked.clear()
+        path.write_bytes(sealed(json.dumps({**json.loads(unsealed(path.read_bytes())), "model": trees}).encode()))
+        with pytest.raises(GradrankError, match="is not a checkpoint that can be read"):
+            fitted(checkpoint=path)
+    assert walked == []
 
 
 def test_warm_start_goes_on() -> None:
