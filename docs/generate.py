@@ -1,18 +1,24 @@
 """Pages made from the code each time the site is built: measures, conventions, command line, Python modules.
 
-A hook of MkDocs; the pages exist only in the built site, so they cannot lag behind the registries.
+A hook of MkDocs; the pages exist only in the built site, so they cannot lag behind the registries. Tutorials are run,
+their output is put under the code, and the same goes into notebooks.
 """
 
 from __future__ import annotations
 
 import inspect
 import pkgutil
+import tempfile
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+import run_tutorials
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 from gradrank.learners.algorithms import ALGORITHMS, algorithm
 from gradrank.measures import CONVENTIONS, REGISTRY, Graded, Measure
@@ -44,7 +50,30 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages."""
     for path, text in pages():
         files.append(File.generated(config, path, content=text))
+    for page in run_tutorials.tutorials():
+        done = followed(page, page.read_text(encoding="utf-8"))
+        notebook = run_tutorials.written(run_tutorials.as_notebook(done))
+        files.append(File.generated(config, f"tutorials/{page.stem}.ipynb", content=notebook))
+        for piece in done:
+            if piece.kind == "show":
+                place = f"tutorials/{run_tutorials.shown_at(piece, page.stem)}"
+                files.append(File.generated(config, place, content=piece.output.text))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Put the output of a tutorial under its code."""
+    source = Path(page.file.abs_src_path or "")
+    if source not in run_tutorials.tutorials():
+        return markdown
+    return run_tutorials.as_page(followed(source, source.read_text(encoding="utf-8")), source.stem)
+
+
+@cache
+def followed(page: Path, text: str) -> list[run_tutorials.Piece]:
+    """A tutorial with its output; run again when its text has changed."""
+    with tempfile.TemporaryDirectory() as folder:
+        return run_tutorials.run(page, Path(folder))
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

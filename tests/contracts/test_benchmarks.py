@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import datetime
-import importlib.util
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.scripts import script
 
 
 @pytest.fixture(scope="module")
 def pages() -> ModuleType:
     """The script that writes them."""
-    spec = importlib.util.spec_from_file_location("make_benchmarks", ROOT / "docs" / "make_benchmarks.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("docs/make_benchmarks.py")
 
 
 def test_the_pages_hold_what_is_kept(pages: ModuleType) -> None:

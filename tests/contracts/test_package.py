@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -13,11 +12,12 @@ import zipfile
 from email.message import Message
 from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
+
+from tests.support.scripts import script
 
 ROOT = Path(__file__).parents[2]
 DATA = (".html", ".css", ".js", ".sql", ".jinja", ".svg", ".typed")
@@ -28,16 +28,6 @@ target = sys.argv.pop()  # setup takes what is left of the words for its own
 build_meta.build_sdist(target)
 build_meta.build_wheel(target)
 """
-
-
-def script(path: str) -> ModuleType:
-    """A script of the project that no package holds."""
-    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")

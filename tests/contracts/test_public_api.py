@@ -17,7 +17,12 @@ import pytest
 import gradrank
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md")), ROOT / "examples" / "demo.py"]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs" / "guides").glob("*.md")),
+    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
+    ROOT / "examples" / "demo.py",
+]
 NAMES = [name for name in gradrank.__all__ if name != "__version__"]
 
 

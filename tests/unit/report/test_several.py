@@ -60,6 +60,16 @@ def test_systems_of_the_same_queries_are_tested_against_each_other(folder: Path)
     assert same.cells[HOSTILE, "new (b.html)"].difference == 0.0
 
 
+def test_a_measure_that_a_report_lacks_is_left_empty(folder: Path) -> None:
+    data = RankingData.from_arrays(np.zeros((160, 1)), np.tile([0, 1, 2, 0], 40), group=[4] * 40)
+    result = evaluate(data, {"old": data.label(), "new": -data.label()}, ["NDCG@4"])
+    write_report(folder / "d.html", result, compare(result), title="one measure", data={"test": data}, date=DATE)
+    write_report_comparison(folder / "all.html", [folder / "a b.html", folder / "d.html"])
+    table = (folder / "all.html").read_text().partition('<table class="means')[2].partition("</table>")[0]
+    assert table.count('<td data-value="') == 2 * 2 + 2  # both systems by both measures, and by one
+    assert table.count('aria-label="not measured"') == 2
+
+
 def test_the_page_links_and_escapes(folder: Path) -> None:
     (folder / "out").mkdir()
     target = folder / "out" / "all.html"
