@@ -1,12 +1,16 @@
 """Training on workers beside LightGBM's and XGBoost's Dask rankers, on the same workers in one run.
 
 Run: python benchmarks/cluster.py [--docs 480000 --features 136 --trees 20 --leaves 31 --workers 1 2 3 4] [--small]
+                                   [--keep FILE]
 
-Every worker is a process of this machine with one thread. A tool trains twice, with one tree and with all: the
-difference is the time (and traffic) of a tree, the first is reading and binning. Memory is the highest of a Dask
-worker, for gradrank together with the process that it starts for the training. Traffic is that of the loopback device;
-gradrank also counts what its workers send. On a machine with fewer cores than workers the time of a tree says what the
-work costs, not how it scales.
+Every worker is a process of this machine with one thread, started by Dask's own command. A tool trains twice, with one
+tree and with all: the difference is the time (and traffic) of a tree, the first is reading and binning. No tool sees
+validation data while it trains; its curve is made afterwards, from the trees. Memory is the highest of a Dask worker,
+for gradrank together with the process that it starts for the training, so that pages of libraries which both use count
+twice. Traffic is that of the loopback device; gradrank also counts what its workers send. On a machine with fewer cores
+than workers the time of a tree says what the work costs, not how it scales.
+
+With --keep each measurement is kept in a file, and one that is there is not made again: a long run can be cut up.
 
 At the end constants are fitted to what was measured, checked against it, and put into the formulas of the guide.
 Whether workers cost quality is another question: benchmarks/cluster_quality.py.
@@ -16,14 +20,19 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
 import logging
+import signal
 import socket
+import subprocess
+import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +44,7 @@ from gradrank.data.formats.registry import write_data
 from gradrank.learners.trees.crew_training import model_digest
 from gradrank.learners.trees.remote import fit_on_workers
 from gradrank.measures import NDCG
+from gradrank.models.trees.ensemble import TreeEnsemble
 
 FILES = 12
 
@@ -54,12 +64,11 @@ class Found:
     curve: list[float] = field(default_factory=list)
     """Validation NDCG@10 after each tree."""
     digest: str = ""
-    model: Any = None
 
     def seconds_to(self, target: float) -> float:
-        """Time until the validation measure is as good, without reading and binning; infinite if it never is."""
-        reached = [number for number, value in enumerate(self.curve, 1) if value >= target]
-        return reached[0] * self.per_tree if reached else float("inf")
+        """Time from the files until the validation measure is as good; infinite if it never is."""
+        reached = [number for number, value in enumerate(self.curve) if value >= target]
+        return self.setup + reached[0] * self.per_tree if reached else float("inf")
 
 
 def loopback_bytes() -> int:
@@ -73,14 +82,23 @@ def loopback_bytes() -> int:
 
 @contextmanager
 def dask_cluster(workers: int) -> Iterator[Any]:
-    """A cluster of its own for each measurement, so that its memory is its own."""
-    from distributed import Client, LocalCluster
+    """A cluster of its own for each measurement, so that its memory is its own; as users start it."""
+    from distributed import Client
 
-    with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+    with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
+        found = str(Path(place) / "scheduler.json")
+        where = ["--scheduler-file", found, "--host", "127.0.0.1", "--no-dashboard"]
+        calls = [["scheduler", "--port", "0", *where]]
+        calls += [["worker", *where, "--nthreads", "1", "--no-nanny", "--memory-limit", "0"]] * workers
+        for call in calls:
+            process = subprocess.Popen([sys.executable, "-m", "dask", *call], stderr=subprocess.DEVNULL, cwd=place)
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+        while not Path(found).exists():
+            time.sleep(0.1)
+        with Client(scheduler_file=found) as client:
+            client.wait_for_workers(workers, timeout=120)
+            yield client
 
 
 def free_ports(count: int) -> list[int]:
@@ -119,7 +137,7 @@ def twice(train: Callable[[int, str], tuple[Any, Any]], trees: int) -> tuple[Any
     return result, more, took[0], per_tree, (bytes_over[1] - bytes_over[0]) / (trees - 1)
 
 
-def ours(folder: Path, workers: int, given: argparse.Namespace) -> Found:
+def ours(folder: Path, workers: int, given: argparse.Namespace, valid: RankingData) -> Found:
     """gradrank on a Dask cluster."""
     peaks: list[float] = []
     with dask_cluster(workers) as client:
@@ -127,15 +145,16 @@ def ours(folder: Path, workers: int, given: argparse.Namespace) -> Found:
         def train(count: int, name: str) -> tuple[Any, Any]:
             learner = LambdaMART("NDCG", measure="NDCG@10", n_estimators=count, num_leaves=given.leaves,
                                  learning_rate=given.rate, subsample=1.0, n_jobs=1)  # fmt: skip
-            used = fit_on_workers(learner, client, str(folder / name), {"valid": str(folder / "valid")})
+            used = fit_on_workers(learner, client, str(folder / name), {})
             peaks[:] = [peak / 2**20 for peak in used["peak"]]
             return learner, sum(used["sent"])
 
         learner, sent, setup, per_tree, traffic = twice(train, given.trees)
         peaks = [own + beside for own, beside in zip(peaks, worker_peaks(client), strict=True)]
-    curve = learner.record_.curves["valid"]["NDCG@10"]
+    singles = [TreeEnsemble(step, valid.feature_names) for step in learner.trees_]
+    curve = staged(lambda number: singles[number].grouped_scores(valid), valid, given.trees)
     digest = model_digest(learner.ranker_.to_dict())
-    return Found(setup, per_tree, peaks, traffic / 1e6, sent / 1e6, curve, digest, learner.ranker_)
+    return Found(setup, per_tree, peaks, traffic / 1e6, sent / 1e6, curve, digest)
 
 
 def frames(folder: Path) -> Any:
@@ -150,12 +169,13 @@ def frames(folder: Path) -> Any:
     return frame, features
 
 
-def staged(predict: Callable[[int], Any], valid: RankingData, trees: int) -> list[float]:
-    """Validation NDCG@10 after each tree."""
-    bound = NDCG(10).bind(valid)
-    return [
-        float(np.nanmean(bound.values(np.asarray(predict(count), dtype=np.float64)))) for count in range(1, trees + 1)
-    ]
+def staged(one_tree: Callable[[int], Any], valid: RankingData, trees: int) -> list[float]:
+    """Validation NDCG@10 after each tree, from the scores that each tree gives."""
+    bound, scores, found = NDCG(10).bind(valid), np.zeros(valid.n_docs), []
+    for number in range(trees):
+        scores += np.asarray(one_tree(number), dtype=np.float64)
+        found.append(float(np.nanmean(bound.values(scores))))
+    return found
 
 
 def lightgbm(folder: Path, workers: int, given: argparse.Namespace, valid: RankingData) -> Found:
@@ -179,7 +199,7 @@ def lightgbm(folder: Path, workers: int, given: argparse.Namespace, valid: Ranki
 
         booster, _, setup, per_tree, traffic = twice(train, given.trees)
         peaks = worker_peaks(client)
-    curve = staged(lambda count: booster.predict(valid.X, num_iteration=count), valid, given.trees)
+    curve = staged(lambda at: booster.predict(valid.X, start_iteration=at, num_iteration=1), valid, given.trees)
     return Found(setup, per_tree, peaks, traffic / 1e6, curve=curve)
 
 
@@ -205,8 +225,22 @@ def xgboost(folder: Path, workers: int, given: argparse.Namespace, valid: Rankin
 
         booster, _, setup, per_tree, traffic = twice(train, given.trees)
         peaks = worker_peaks(client)
-    curve = staged(lambda count: booster.inplace_predict(valid.X, iteration_range=(0, count)), valid, given.trees)
+    curve = staged(lambda at: booster.inplace_predict(valid.X, iteration_range=(at, at + 1)), valid, given.trees)
     return Found(setup, per_tree, peaks, traffic / 1e6, curve=curve)
+
+
+def kept(path: Path | None, key: list[Any], measure: Callable[[], Found]) -> Found:
+    """A measurement of the file, or one that is made now and added to it."""
+    if path is not None and path.exists():
+        for line in path.read_text().splitlines():
+            item = json.loads(line)
+            if item["key"] == key:
+                return Found(**item["found"])
+    found = measure()
+    if path is not None:
+        with path.open("a") as file:
+            print(json.dumps({"key": key, "found": asdict(found)}), file=file)
+    return found
 
 
 # ---------------------------------------------------------------------- what larger clusters need
@@ -264,9 +298,11 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 3, 4])
     parser.add_argument("--small", action="store_true", help="a quick try: 30,000 documents, 40 features, 5 trees")
     parser.add_argument("--without", nargs="*", default=[], choices=["lightgbm", "xgboost"])
+    parser.add_argument("--keep", type=Path, help="a file of JSON lines for what was measured")
     given = parser.parse_args()
     if given.small:
         given.docs, given.features, given.trees, given.workers = 30_000, 40, 5, [1, 2]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # nothing is left running
     warnings.simplefilter("ignore")
     logging.getLogger("distributed").setLevel(logging.ERROR)
     train, valid = made_up(given.docs, given.features), made_up(given.docs // 5, given.features, 1)
@@ -280,7 +316,7 @@ def main() -> None:
                 write_data(
                     data.take_queries(np.arange(cuts[part], cuts[part + 1])), folder / name / f"{part:02}.parquet"
                 )
-        tools: dict[str, Callable[[int], Found]] = {"gradrank": lambda workers: ours(folder, workers, given)}
+        tools: dict[str, Callable[[int], Found]] = {"gradrank": lambda workers: ours(folder, workers, given, valid)}
         if "lightgbm" not in given.without:
             tools["LightGBM"] = lambda workers: lightgbm(folder, workers, given, valid)
         if "xgboost" not in given.without:
@@ -294,7 +330,8 @@ def main() -> None:
             )
             found = {}
             for name, tool in tools.items():
-                found[name] = every[name][workers] = tool(workers)
+                key = [name, workers, given.docs, given.features, given.leaves, given.trees, given.rate]
+                found[name] = every[name][workers] = kept(given.keep, key, partial(tool, workers))
             peer = found.get("LightGBM", found["gradrank"])
             target = peer.curve[-1]
             for name, item in found.items():
