@@ -1,16 +1,19 @@
 """Whether workers cost quality: models of workers beside those of one machine, on test queries of several seeds.
 
 Run: python benchmarks/cluster_quality.py [--docs 120000 --features 40 --trees 60 --test-docs 150000 --seeds 6]
+                                           [--keep FILE]
 
 One machine searches splits on λ's rounded at random to 126 levels (``quantized``); workers use λ's of 23 bits, as one
 machine does with ``quantized=False``. All three are trained for each seed on data of its own, and compared on its test
 queries. The last lines pool the queries of all seeds (a paired t-test, which takes the models as they are), and test
-the seeds' mean differences (which knows that a training is a draw, and has few of them).
+the seeds' mean differences (which knows that a training is a draw, and has few of them). With --keep the values of each
+seed are kept in a file, and a seed that is there is not trained again.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 import warnings
 from itertools import combinations
@@ -51,6 +54,21 @@ def values_of(seed: int, given: argparse.Namespace) -> dict[str, np.ndarray]:
     return {name: found.values[name][measure] for name in rankers}
 
 
+def kept(seed: int, given: argparse.Namespace) -> dict[str, np.ndarray]:
+    """The values of the file, or such as are found now and added to it."""
+    key = [seed, given.docs, given.features, given.trees, given.leaves, given.test_docs]
+    if given.keep is not None and given.keep.exists():
+        for line in given.keep.read_text().splitlines():
+            item = json.loads(line)
+            if item["key"] == key:
+                return {name: np.array(values) for name, values in item["values"].items()}
+    values = {name: own[~np.isnan(own)] for name, own in values_of(seed, given).items()}
+    if given.keep is not None:
+        with given.keep.open("a") as file:
+            print(json.dumps({"key": key, "values": {name: own.tolist() for name, own in values.items()}}), file=file)
+    return values
+
+
 def tested(differences: np.ndarray) -> str:
     """Mean, standard error and p of a t-test against 0."""
     from scipy.stats import ttest_1samp
@@ -68,12 +86,12 @@ def main() -> None:
     parser.add_argument("--leaves", type=int, default=31)
     parser.add_argument("--test-docs", type=int, default=150_000)
     parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--keep", type=Path, help="a file of JSON lines for what was found")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     found = []
     for seed in range(given.seeds):
-        values = values_of(seed, given)
-        found.append({name: own[~np.isnan(own)] for name, own in values.items()})
+        found.append(kept(seed, given))
         means = ", ".join(f"{name} {own.mean():.4f}" for name, own in found[-1].items())
         print(f"seed {seed}, {len(found[-1]['workers']):,} test queries: {means}", flush=True)
     for one, other in combinations(found[0], 2):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             process.wait()
 
 
+@pytest.fixture(scope="module")
+def local(folder: Path) -> str:
+    """The model of two processes of this machine."""
+    learner = LambdaMART("NDCG@5", **QUICK).fit(client=2, train=folder / "train", valid=folder / "vali")
+    return model_digest(learner.ranker_.to_dict())
+
+
 def kill_once(process: Any) -> Any:
     def kill(step: Any) -> None:
         if step.number == 3:
@@ -77,13 +86,14 @@ def kill_once(process: Any) -> Any:
 
 
 # The tests go on in this order: each takes something away from the cluster.
-def test_the_model_is_that_of_local_processes(data: dict[str, RankingData], folder: Path, cluster: Any) -> None:
+def test_the_model_is_that_of_local_processes(
+    data: dict[str, RankingData], folder: Path, local: str, cluster: Any
+) -> None:
     client, _, _ = cluster
     steps: list[int] = []
     learner = LambdaMART("NDCG@5", **QUICK, callbacks=(lambda step: steps.append(step.number),))
     learner.fit(client=client, train=f"{folder}/train/part-*.parquet", valid=folder / "vali")
-    local = LambdaMART("NDCG@5", **QUICK).fit(client=2, train=folder / "train", valid=folder / "vali")
-    assert model_digest(learner.ranker_.to_dict()) == model_digest(local.ranker_.to_dict())
+    assert model_digest(learner.ranker_.to_dict()) == local
     assert steps == [1, 2, 3, 4, 5, 6]
 
     import dask.dataframe as dd
@@ -94,9 +104,26 @@ def test_the_model_is_that_of_local_processes(data: dict[str, RankingData], fold
     with pytest.raises(DataError, match=r"stands in \S+partition-000000.parquet and in \S+partition-000001.parquet"):
         framed.fit(client=client, train=frame)
     framed.fit(client=client, train=frame, valid=folder / "vali", shuffle=True)
-    assert model_digest(framed.ranker_.to_dict()) == model_digest(local.ranker_.to_dict())
+    assert model_digest(framed.ranker_.to_dict()) == local
     assert error_of(run("train", "--train", "nothing.txt", "--scheduler", client.scheduler.address, "-q", "-o",
                         folder / "x.json")) == "nothing.txt: there is no such file"  # fmt: skip
+
+
+def test_two_trainings_at_the_same_time_do_not_meet(folder: Path, local: str, cluster: Any) -> None:
+    client, _, _ = cluster
+    both_have_begun = threading.Barrier(2)
+
+    def meet(step: Any) -> None:
+        if step.number == 1:
+            both_have_begun.wait(60)
+
+    def train(_: int) -> str:
+        learner = LambdaMART("NDCG@5", **QUICK, callbacks=(meet,))
+        learner.fit(client=client, train=folder / "train", valid=folder / "vali")
+        return model_digest(learner.ranker_.to_dict())
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(train, range(2))) == [local, local]
 
 
 def test_a_killed_member_and_a_killed_worker_are_named(folder: Path, cluster: Any) -> None:

@@ -25,7 +25,7 @@ from gradrank.learners.trees.crew_training import model_digest
 from gradrank.models.trees.ensemble import assign_leaves
 from gradrank.objectives import parse_objective
 from tests.support.commands import PROGRAM, error_of, run
-from tests.support.crew import crew_processes, wait_until, write_shards
+from tests.support.crew import crew_processes, memory_group, wait_until, write_shards
 
 QUICK: dict[str, Any] = {"n_estimators": 8, "num_leaves": 6, "learning_rate": 0.3, "n_jobs": 1}
 TASKS = "tests.support.crew"
@@ -241,6 +241,15 @@ def test_files_of_different_features_are_named(data: dict[str, RankingData], tmp
 def test_lack_of_memory_is_said_of_the_worker() -> None:
     with pytest.raises(ClusterError, match=r"worker 2 of 2 \(127.0.0.1\) ran out of memory"):
         LocalProcesses(2).run(make_job(f"{TASKS}:run_out_of_memory", {}, [None, None]), lambda _: None)
+
+
+def test_a_process_that_the_kernel_kills_for_its_memory_is_named() -> None:
+    with memory_group(64 << 20) as group:
+        if group is None:
+            pytest.skip("no control group for memory can be made here")
+        job = make_job(f"{TASKS}:outgrow_a_group", {"group": str(group), "bytes": 256 << 20}, [None, None])
+        with pytest.raises(ClusterError, match=r"worker 2 of 2 \(127.0.0.1\) was killed \(signal 9\).*out of memory"):
+            LocalProcesses(2).run(job, lambda _: None)
 
 
 def test_lack_of_memory_inside_lightgbm_is_the_same() -> None:

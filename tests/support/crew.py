@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,23 @@ def wait_until(condition: Any, seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
+@contextmanager
+def memory_group(limit: int) -> Iterator[Path | None]:
+    """A control group whose processes the kernel kills if they take more bytes; None where none can be made."""
+    group = Path("/sys/fs/cgroup/memory") / f"gradrank-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(str(limit))
+    except OSError:
+        yield None
+        return
+    try:
+        yield group
+    finally:
+        wait_until(lambda: not (group / "cgroup.procs").read_text())
+        group.rmdir()
+
+
 # ---------------------------------------------------------------------- tasks
 def add_ranks(member: Member) -> dict[str, Any]:
     """The sum of all ranks, by way of the connections."""
@@ -60,6 +79,15 @@ def run_out_of_memory(member: Member) -> dict[str, Any]:
     """The second process asks for more memory than there is."""
     if member.rank == 1:
         np.ones(1 << 50)
+    member.mesh.gather(b"")
+    return {}
+
+
+def outgrow_a_group(member: Member) -> dict[str, Any]:
+    """The second process enters a control group, and writes to more memory than that allows."""
+    if member.rank == 1:
+        (Path(member.arguments["group"]) / "cgroup.procs").write_text(str(os.getpid()))
+        np.ones(member.arguments["bytes"], dtype=np.uint8)
     member.mesh.gather(b"")
     return {}
 

@@ -128,7 +128,7 @@ def sampled_columns(X: NDArray[Any], rows: NDArray[Any]) -> tuple[list[NDArray[A
     ([[4.0], [1.0]], [[1], [0]])
     """
     shape = (X.shape[1], len(rows))
-    values, places = _in_file(shape, np.float64), _in_file(shape, np.int32)
+    values, places = in_file(shape, np.float64), in_file(shape, np.int32)
     counts = np.zeros(X.shape[1], dtype=np.int64)
     step = max(1, _BLOCK_BYTES // (8 * max(1, X.shape[1])))
     for start in range(0, len(rows), step):
@@ -146,7 +146,17 @@ def sampled_columns(X: NDArray[Any], rows: NDArray[Any]) -> tuple[list[NDArray[A
     )
 
 
-def _in_file(shape: tuple[int, int], dtype: type) -> NDArray[Any]:
+def in_file(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
+    """A matrix to be filled, in a temporary file that vanishes with it.
+
+    Parameters
+    ----------
+    shape, dtype
+        Its shape and the type of its numbers.
+
+    >>> in_file((2, 3), np.float32).shape
+    (2, 3)
+    """
     with tempfile.TemporaryFile() as file:
         return np.memmap(file, dtype=dtype, mode="w+", shape=shape) if all(shape) else np.empty(shape, dtype=dtype)
 

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
+from gradrank.data.strings import Strings
 from gradrank.learners.base.shared_crew import SharedCrew
+from gradrank.learners.trees.binning import in_file, make_dataset
 from gradrank.learners.trees.extra_parameters import checked_extra
 from gradrank.learners.trees.grower import categorical_columns, tree_settings
 from gradrank.learners.trees.lightgbm_errors import refused
@@ -170,21 +172,34 @@ def _agreed_bins(data: RankingData, parameters: TreeParameters, settings: dict[s
     came = mesh.exchange_values([parcel if rank == 0 else None for rank in range(mesh.size)])
     content = b""
     if crew.rank == 0:
-        order = np.argsort(np.concatenate([item["chance"] for item in came]), kind="stable")
-        sample = np.concatenate([item["X"] for item in came])
-        # LightGBM is about to copy the sample twice: nothing else is held beside it.
-        parcel.clear()
-        came.clear()
-        sample = sample[order]
+        del parcel
+        sample = _sample_in_file(came)
         try:
-            made = lightgbm.Dataset(
-                sample,
-                label=np.zeros(len(sample), dtype=np.float32),
-                categorical_feature=categorical_columns(data, parameters.categorical_feature),
-                params={**settings, "tree_learner": "serial", "bin_construct_sample_cnt": max(1, len(sample))},
-                free_raw_data=True,
+            made = make_dataset(
+                RankingData(X=sample, indptr=np.array([0, len(sample)]), labels={}, qid=Strings.of([""])),
+                {**settings, "tree_learner": "serial", "bin_construct_sample_cnt": max(1, len(sample))},
+                categorical=categorical_columns(data, parameters.categorical_feature),
             ).construct()
         except lightgbm.basic.LightGBMError as error:
             raise refused(error) from None
         content = serialized_bins(made)
     return bytes(mesh.gather(content)[0])
+
+
+def _sample_in_file(came: list[dict[str, Any]]) -> NDArray[Any]:
+    """The documents of all processes in the order of their random numbers; the list is emptied.
+
+    They lie in a temporary file: held in memory, with the copies that LightGBM makes of them, they would be what the
+    first process needs most memory for.
+    """
+    chance = np.concatenate([item["chance"] for item in came])
+    places = np.empty(len(chance), dtype=np.int64)
+    places[np.argsort(chance, kind="stable")] = np.arange(len(chance))
+    dtype = np.result_type(*(item["X"].dtype for item in came))
+    sample = in_file((len(chance), came[0]["X"].shape[1]), dtype)
+    end = len(chance)
+    while came:
+        rows = came.pop()["X"]
+        sample[places[end - len(rows) : end]] = rows
+        end -= len(rows)
+    return sample
