@@ -1,6 +1,7 @@
 """Learning from clicks: gradrank beside LightGBM's ``position`` and XGBoost's ``lambdarank_unbiased``, on the same log.
 
-    python benchmarks/clicks.py [--small] [--all] [--seeds N] [--queries N] [--sessions N] [--keep FILE] [--read N]
+    python benchmarks/clicks.py [--small] [--all] [--seeds N] [--queries N] [--sessions N] [--keep FILE]
+        [--read N] [--times N]
 
 Artificial data with grades; two strong logging rankers, each trained on a twentieth of the queries, show their first
 ten of 20 documents; users examine position k with probability 1/k and click by grade. Every system gets the log alone
@@ -148,14 +149,20 @@ def learning(seeds: range, queries: int, sessions: int, wanted: Sequence[str], k
         print(f"{name:32}{found.mean():9.4f}{share:9.1%}{seconds:9.1f}{p:10.4f}")
 
 
-def reading(sessions: int) -> None:
-    """Print how fast a log is read and turned into labels, and in how much memory."""
+def reading(sessions: int, times: int) -> None:
+    """Print how fast a log is read and turned into labels, and in how much memory; the file holds the log ``times``."""
     data = make_splits(20_000, n_docs=15, n_features=3)["train"]
     log = simulate_log(data, {"a": data.X[:, 0], "b": data.X[:, 1]}, sessions)
     with tempfile.TemporaryDirectory() as folder:
         lines, text = Path(folder) / "log.jsonl", Path(folder) / "log.txt"
         write_click_log(log, lines)
         write_pyclick(log, text)
+        for path in (lines, text):
+            once = path.read_bytes()
+            with path.open("ab") as file:
+                for _ in range(times - 1):
+                    file.write(once)
+        sessions *= times
         print(f"\n{sessions:,} sessions of 10 documents, {len(log.documents):,} documents; seconds of one core")
         print(f"{'':32}{'MB':>9}{'sessions/s':>12}{'peak MB':>9}")
         for path in (lines, text):
@@ -163,7 +170,7 @@ def reading(sessions: int) -> None:
             for what, call in (
                 ("log in memory", "read_click_log(path)"),
                 ("labels, block by block", "stream_click_labels(path)"),
-            ):
+            )[int(times > 1) :]:
                 program = _MEASURE.format(call=call, path=str(path))
                 done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
                 seconds, peak = map(float, done.stdout.split())
@@ -214,6 +221,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--sessions", type=int, default=200, help="per query")
     parser.add_argument("--read", type=int, default=1_000_000, help="sessions to read; 0 = none")
+    parser.add_argument("--times", type=int, default=1, help="the log so often in a file, labels alone: a longer log")
     given = parser.parse_args()
     if given.small:
         given.seeds, given.queries, given.sessions, given.read = 2, 300, 60, 100_000
@@ -224,7 +232,7 @@ def main() -> None:
             seeds = range(given.first_seed, given.first_seed + given.seeds)
             learning(seeds, given.queries, given.sessions, wanted, given.keep)
         if given.read:
-            reading(given.read)
+            reading(given.read, given.times)
 
 
 if __name__ == "__main__":

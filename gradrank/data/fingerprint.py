@@ -38,6 +38,9 @@ def data_fingerprint(data: RankingData) -> str:
     if data.weight is not None:
         digest.update(b"\0weight\0")
         _add(digest, data.weight)
+    if data.document_weight is not None:
+        digest.update(b"\0document weight\0")
+        _add(digest, data.document_weight)
     return digest.hexdigest()
 
 

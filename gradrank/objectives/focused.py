@@ -16,7 +16,6 @@ from gradrank.objectives.judged_lists import (
     LONGEST_EXACT,
     check_label,
     check_whole,
-    refuse_document_weights,
     subset_tables,
 )
 from gradrank.objectives.kernels.listwise_kernel import focused_block
@@ -97,7 +96,6 @@ class BoundFocused(BoundLists):
 
     def __init__(self, objective: Focused, data: RankingData, random_state: int, n_jobs: int | None) -> None:
         check_position_labels("Focused", data.label(objective.label))
-        refuse_document_weights("Focused", data)
         super().__init__(data, objective.label, random_state, n_jobs)
         lists = self._lists
         starts = lists.indptr[:-1]
@@ -115,7 +113,8 @@ class BoundFocused(BoundLists):
                 f"Focused: query {data.qid[query]} has two documents with label {lists.labels[at]:g}, expected "
                 "position labels (k…1 for the ordered top k, 0 for the rest)"
             )
-        self._tables, self._table = subset_tables(lists.labels, starts, self._tops)
+        self._tables, self._table = subset_tables(lists.labels, starts, self._tops, lists.document_weight)
+        self._weights = lists.document_weights
         orders = np.array([math.lgamma(size + 1.0) for size in self._tops.tolist()])
         pairs = self._tops * (lists.sizes - self._tops)
         self._list_scale = lists.weight * objective.beta * (orders > 0.0) / np.where(orders > 0.0, orders, 1.0)
@@ -126,8 +125,8 @@ class BoundFocused(BoundLists):
         lists = self._lists
         longest = int(self._tops.max(initial=1))
         return lambda first, end, lambdas, rhos, losses: focused_block(
-            first, end, lists.indptr, lists.rows, self._tops, self._tables, self._table, self._list_scale,
-            self._pair_scale, longest, want_loss, scores, lambdas, rhos, losses,
+            first, end, lists.indptr, lists.rows, self._weights, self._tops, self._tables, self._table,
+            self._list_scale, self._pair_scale, longest, want_loss, scores, lambdas, rhos, losses,
         )  # fmt: skip
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:

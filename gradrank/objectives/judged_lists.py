@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
-from gradrank.objectives.kernels.listwise_kernel import subset_chances
+from gradrank.objectives.kernels.listwise_kernel import subset_chances, weighted_chances
 from gradrank.ranking import random_numbers
 
 LONGEST_EXACT = 12
@@ -28,11 +28,26 @@ class Lists:
     labels: NDArray[np.float64]
     weight: NDArray[np.float64]
     """One number per list: the query's weight."""
+    document_weight: NDArray[np.float64] | None
+    """One number per row; None = all count alike."""
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Documents of each list."""
         return np.diff(self.indptr)
+
+    @property
+    def document_weights(self) -> NDArray[np.float64]:
+        """One number per row, 1 where the data has none."""
+        return np.ones(len(self.rows)) if self.document_weight is None else self.document_weight
+
+    def weighted(self, truth: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Distributions and weights of lists for which −Σ w_i·truth_i·log p_i is a cross-entropy again."""
+        if self.document_weight is None or not len(truth):
+            return truth, self.weight
+        own = truth * self.document_weight
+        mean = np.add.reduceat(own, self.indptr[:-1])
+        return own / np.repeat(np.where(mean > 0, mean, 1.0), self.sizes), self.weight * mean
 
 
 def label_lists(data: RankingData, label: str | None, random_state: int) -> Lists:
@@ -52,13 +67,19 @@ def label_lists(data: RankingData, label: str | None, random_state: int) -> List
     numbers = np.flatnonzero(spread)
     indptr = np.concatenate(([0], np.cumsum(np.bincount(query[rows], minlength=data.n_queries)[numbers])))
     weight = np.ones(len(numbers)) if data.weight is None else data.weight[numbers].astype(np.float64)
-    return Lists(numbers, indptr.astype(np.int64), rows, labels[rows], weight)
+    own = None if data.document_weight is None else data.document_weight[rows].astype(np.float64)
+    return Lists(numbers, indptr.astype(np.int64), rows, labels[rows], weight, own)
 
 
 def subset_tables(
-    labels: NDArray[np.float64], starts: NDArray[np.int64], sizes: NDArray[np.int64]
+    labels: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    weights: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The chances p(S) of every list, one table for all lists that have the same labels; and where each list's begins.
+
+    With weights of documents, those of ``weighted_chances``, one table for all lists with the same labels and weights.
 
     >>> subset_tables(np.array([1.0, 0.0]), np.array([0]), np.array([2]))[0].round(4).tolist()
     [1.0, 0.2689, 0.7311, 1.0]
@@ -70,21 +91,18 @@ def subset_tables(
     for number, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
         # The model of the labels does not change when all of them are shifted.
         own = labels[start : start + size] - labels[start]
-        key = own.tobytes()
+        own_weights = None if weights is None else weights[start : start + size]
+        key = own.tobytes() if own_weights is None else own.tobytes() + own_weights.tobytes()
         if key not in found:
             table = np.empty(1 << size)
             subset_chances(own, table)
+            if own_weights is not None:
+                weighted_chances(own, own_weights, table)
             found[key] = length
             tables.append(table)
             length += len(table)
         begins[number] = found[key]
     return np.concatenate(tables) if tables else np.empty(0), begins
-
-
-def refuse_document_weights(kind: str, data: RankingData) -> None:
-    """Refuse data with weights of documents, for losses that look at the order of a list as a whole."""
-    if data.document_weight is not None:
-        raise ObjectiveError(f"{kind} knows weights of queries, not of documents, and the data has such weights")
 
 
 def check_whole(kind: str, name: str, value: object, low: int, high: int | None = None) -> None:

@@ -18,7 +18,6 @@ from gradrank.objectives.judged_lists import (
     check_label,
     check_whole,
     label_lists,
-    refuse_document_weights,
     subset_tables,
 )
 from gradrank.objectives.kernels.listwise_kernel import exact_block, listmle_block, listnet_block
@@ -134,14 +133,8 @@ class BoundListNet(BoundLists):
         lists = self._lists
         # Labels descend in each list: the first is the largest.
         powers = np.exp(lists.labels - np.repeat(lists.labels[lists.indptr[:-1]], lists.sizes))
-        self._truth = powers / np.repeat(np.add.reduceat(powers, lists.indptr[:-1]), lists.sizes)
-        self._weight = lists.weight
-        if data.document_weight is not None:
-            # −Σ w_i P_y(i)·log P_s(i) is a cross-entropy again, times the mean weight.
-            truth = self._truth * data.document_weight[lists.rows]
-            mean = np.add.reduceat(truth, lists.indptr[:-1])
-            self._truth = truth / np.repeat(np.where(mean > 0, mean, 1.0), lists.sizes)
-            self._weight = lists.weight * mean
+        truth = powers / np.repeat(np.add.reduceat(powers, lists.indptr[:-1]), lists.sizes)
+        self._truth, self._weight = lists.weighted(truth)
 
     def _block(self, scores: NDArray[np.float64], want_loss: bool) -> Block:
         lists = self._lists
@@ -154,7 +147,6 @@ class BoundExactListNet(BoundLists):
     """ListNet over all orders bound to data."""
 
     def __init__(self, data: RankingData, label: str | None, random_state: int, n_jobs: int | None) -> None:
-        refuse_document_weights("ListNet(exact=true)", data)
         super().__init__(data, label, random_state, n_jobs)
         lists = self._lists
         if len(lists.sizes) and lists.sizes.max() > LONGEST_EXACT:
@@ -164,14 +156,15 @@ class BoundExactListNet(BoundLists):
                 f"documents, the sum over all orders goes up to {LONGEST_EXACT}; use ListNet (top one), or "
                 "Focused(beta=1) for the orders of the top k alone"
             )
-        self._tables, self._table = subset_tables(lists.labels, lists.indptr[:-1], lists.sizes)
+        self._tables, self._table = subset_tables(lists.labels, lists.indptr[:-1], lists.sizes, lists.document_weight)
+        self._weights = lists.document_weights
         self._longest = int(lists.sizes.max(initial=1))
 
     def _block(self, scores: NDArray[np.float64], want_loss: bool) -> Block:
         lists = self._lists
         return lambda first, end, lambdas, rhos, losses: exact_block(
-            first, end, lists.indptr, lists.rows, self._tables, self._table, lists.weight, self._longest, want_loss,
-            scores, lambdas, rhos, losses,
+            first, end, lists.indptr, lists.rows, self._weights, self._tables, self._table, lists.weight, self._longest,
+            want_loss, scores, lambdas, rhos, losses,
         )  # fmt: skip
 
 
@@ -240,16 +233,19 @@ class BoundListMLE(BoundLists):
     """ListMLE bound to data."""
 
     def __init__(self, objective: ListMLE, data: RankingData, random_state: int, n_jobs: int | None) -> None:
-        refuse_document_weights("ListMLE", data)
         super().__init__(data, objective.label, random_state, n_jobs)
         sizes = self._lists.sizes
         self._depth = sizes if objective.k is None else np.minimum(sizes, objective.k)
+        self._weights = self._lists.document_weights
+        with np.errstate(divide="ignore"):
+            self._log_weights = np.log(self._weights)
 
     def _block(self, scores: NDArray[np.float64], want_loss: bool) -> Block:
         lists = self._lists
         return lambda first, end, lambdas, rhos, losses: listmle_block(
-            first, end, lists.indptr, lists.rows, self._depth, lists.weight, scores, lambdas, rhos, losses
-        )
+            first, end, lists.indptr, lists.rows, self._depth, lists.weight, self._weights, self._log_weights, scores,
+            lambdas, rhos, losses,
+        )  # fmt: skip
 
 
 def _spelt(name: str, **options: object) -> str:

@@ -187,10 +187,12 @@ def _measure(expression: Expression) -> Measure:
 
 
 def _plain(name: str, kind: type[Objective], expression: Expression) -> Objective:
-    options = [item.name for item in fields(kind)]
+    options = {item.name: item.default for item in fields(kind)}
     if set(expression.keywords) - set(options) or expression.arguments or expression.cutoff is not None:
         raise ObjectiveError(f"{name} takes {', '.join(f'{option}=…' for option in options)}, nothing else")
-    return kind(**{key: _word(value) for key, value in expression.keywords.items()})
+    # "none" is a word of its own where it is the default, as in normalize=none.
+    given = expression.keywords.items()
+    return kind(**{key: value if value == options[key] else _word(value) for key, value in given})
 
 
 def _word(value: object) -> Any:

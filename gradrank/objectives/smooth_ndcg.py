@@ -15,7 +15,7 @@ from gradrank.errors import ObjectiveError
 from gradrank.measures import NDCG, AnyMeasure
 from gradrank.measures.position import discounts, graded_gains
 from gradrank.objectives.deviation import check_normalization, divided_by_deviation
-from gradrank.objectives.judged_lists import check_label, check_whole, refuse_document_weights
+from gradrank.objectives.judged_lists import check_label, check_whole
 from gradrank.objectives.kernels.smooth_kernel import approx_block, neural_block
 from gradrank.objectives.listwise import Block, BoundLists
 from gradrank.objectives.objective import Gradients, Objective
@@ -152,7 +152,6 @@ class BoundSmooth(BoundLists):
     """A smooth form of NDCG bound to data."""
 
     def __init__(self, objective: SmoothNDCG, data: RankingData, random_state: int, n_jobs: int | None) -> None:
-        refuse_document_weights(type(objective).__name__, data)
         super().__init__(data, objective.label, random_state, n_jobs)
         lists = self._lists
         self.objective = objective
@@ -166,6 +165,9 @@ class BoundSmooth(BoundLists):
         ideal = np.add.reduceat(worth, lists.indptr[:-1]) if len(worth) else np.empty(0)
         self._scale = np.where(ideal > 0.0, lists.weight, 0.0)
         self._ideal = np.where(ideal > 0.0, ideal, 1.0)
+        # Weighted gains over the ideal of unweighted ones, so that dividing does not cancel the weights: with inverse
+        # propensities an unbiased estimate of NDCG.
+        self._gain = self._gain * lists.document_weights
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
         """See BoundObjective.gradients; there is no usable second derivative, and no pairs to count."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure
-from gradrank.objectives.judged_lists import check_label, refuse_document_weights
+from gradrank.objectives.judged_lists import check_label
 from gradrank.objectives.kernels.listwise_kernel import listnet_block, listnet_terms_block
 from gradrank.objectives.listwise import Block, BoundLists
 from gradrank.objectives.objective import Gradients, Objective
@@ -93,7 +93,6 @@ class BoundXENDCG(BoundLists):
     """XE-NDCG bound to data."""
 
     def __init__(self, objective: XENDCG, data: RankingData, random_state: int, n_jobs: int | None) -> None:
-        refuse_document_weights(type(objective).__name__, data)
         super().__init__(data, objective.label, random_state, n_jobs)
         self.objective = objective
         self._random_state = random_state
@@ -112,13 +111,13 @@ class BoundXENDCG(BoundLists):
     def _block(self, scores: NDArray[np.float64], want_loss: bool) -> Block:
         lists, terms = self._lists, self.objective.terms
         rng = np.random.default_rng([self._random_state, self._step])
-        truth = self.truth(rng.random(len(lists.rows)))
+        truth, weight = lists.weighted(self.truth(rng.random(len(lists.rows))))
         if terms == 1:
             return lambda first, end, lambdas, rhos, losses: listnet_block(
-                first, end, lists.indptr, lists.rows, truth, lists.weight, scores, lambdas, rhos, losses
+                first, end, lists.indptr, lists.rows, truth, weight, scores, lambdas, rhos, losses
             )
         return lambda first, end, lambdas, rhos, losses: listnet_terms_block(
-            first, end, lists.indptr, lists.rows, truth, lists.weight, terms, scores, lambdas, rhos
+            first, end, lists.indptr, lists.rows, truth, weight, terms, scores, lambdas, rhos
         )
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:

@@ -25,7 +25,8 @@ def run_facts(task: Task, pool: RankingData) -> dict[str, Any]:
 def data_fingerprint(pool: RankingData) -> str:
     """Tells pools apart."""
     labels = [pool.labels[name] for name in sorted(pool.labels)]
-    return fingerprint(pool.X, pool.indptr, *labels, *(() if pool.weight is None else (pool.weight,)))
+    weights = [weight for weight in (pool.weight, pool.document_weight) if weight is not None]
+    return fingerprint(pool.X, pool.indptr, *labels, *weights)
 
 
 def path_of(task: Task, folder: Path) -> Path:

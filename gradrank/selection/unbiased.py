@@ -3,9 +3,11 @@
 1. A click model is fitted to the log, or given: propensities of the positions (``data/clicks/propensity.py``), with or
    without trust bias, or users who read from the top (``data/clicks/session_models.py``).
 2. Clicks per examined impression are unbiased for what attracts, but a document that few users examined cannot be told
-   from others by them. So a model m(x) of attractiveness is trained first: logistic regression by boosted trees on
-   these rates, each document weighted by its examined impressions, for which σ(score) comes to the mean rate of like
-   documents. For the documents of a query it comes from trees that have not seen the query (cross-fitting).
+   from others by them. So a model m(x) of attractiveness is trained first: logistic regression by boosted trees on how
+   often each document attracted and how often users looked at it in vain, both in expectation
+   (``Evidence.expected``; Wang et al. 2018 learn propensities this way), for which σ(score) comes to the mean
+   attractiveness of like documents. For the documents of a query it comes from trees that have not seen the query
+   (cross-fitting), twice with other parts, which makes it less a matter of chance.
 3. A document's label is its mean attractiveness given m(x) and its own clicks (``data/clicks/posterior.py``). Documents
    that were never shown have m(x). With m(x) as regression model and clicks as correction this is the idea of doubly
    robust estimates (Oosterhuis 2023), with the weight between the two chosen by the log.
@@ -39,8 +41,9 @@ from gradrank.models.ranker import Ranker
 CLICKS = "clicks"
 OBJECTIVE = f"NDCG(gain=linear, label={CLICKS})"
 _FOLDS = 4
+_CROSSINGS = 2
 # Of the model of attractiveness. Clicks are noisy, but there are many, and the posterior mean corrects what it misses.
-_MODEL = {"n_estimators": 200, "learning_rate": 0.1, "num_leaves": 15}
+_MODEL = {"n_estimators": 400, "learning_rate": 0.1, "num_leaves": 15}
 Said = Callable[[str], None]
 
 
@@ -91,10 +94,15 @@ def model_labels(
     if not evidence.hits.any():
         raise DataError("no document of the data was clicked at a position of known propensity")
     examined = evidence.examined
-    # Clicks that were taken off as false may have been fewer.
-    rate = np.maximum(evidence.rate, 0.0)
-    weighted = data.with_label(CLICKS, rate).with_document_weight(examined)
-    attraction = _cross_fitted(weighted, {**_MODEL, **(parameters or {})}, random_state, n_jobs)
+    # What is known of each document by its clicks and those of all documents together.
+    alike = np.full(data.n_docs, float(np.average(np.nan_to_num(evidence.rate), weights=examined)))
+    attracted, in_vain = evidence.expected(posterior_means(evidence, alike))
+    looked = attracted + in_vain
+    share = np.where(looked > 0, attracted / np.where(looked > 0, looked, 1.0), np.nan)
+    weighted = data.with_label(CLICKS, share).with_document_weight(looked)
+    given = {**_MODEL, **(parameters or {})}
+    scores = [_cross_fitted(weighted, given, random_state + number, n_jobs) for number in range(_CROSSINGS)]
+    attraction = 1.0 / (1.0 + np.exp(-np.mean(scores, axis=0)))
     smoothed = posterior_means(evidence, attraction)
     return ModelLabels(data.with_label(CLICKS, smoothed), attraction, int(np.count_nonzero(examined > 0)))
 
@@ -102,6 +110,7 @@ def model_labels(
 def _cross_fitted(
     data: RankingData, parameters: Mapping[str, Any], random_state: int, n_jobs: int | None
 ) -> NDArray[np.float64]:
+    """Log-odds of each document, by trees that have not seen its query."""
     folds = min(_FOLDS, data.n_queries)
     if folds < 2:
         raise DataError("a model of what attracts needs two queries or more")
@@ -114,7 +123,7 @@ def _cross_fitted(
         ranker = learner.fit(data.take_queries(fold != number)).ranker_
         there = np.repeat(fold == number, data.sizes)
         scores[there] = ranker.grouped_scores(data.take_queries(fold == number), n_jobs=n_jobs)
-    return np.asarray(1.0 / (1.0 + np.exp(-scores)))
+    return scores
 
 
 @dataclass(frozen=True, eq=False)

@@ -148,19 +148,11 @@ def test_nothing_to_learn_gives_nothing(name: str) -> None:
             assert got.effective_pairs <= 0
 
 
-def refuses_document_weights(name: str) -> bool:
-    return name.startswith(("ListMLE", "Focused", "ListNet(exact", "XENDCG", *SMOOTH))
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_documents_of_equal_weight_weigh_as_their_query(name: str) -> None:
     data, scores = made_up(name)
     weight = np.random.default_rng(1).uniform(0.5, 3.0, data.n_queries)
     given = data.with_document_weight(np.repeat(weight, data.sizes))
-    if refuses_document_weights(name):
-        with pytest.raises(GradrankError, match="knows weights of queries, not of documents"):
-            parse_objective(name).bind(given)
-        return
     expected = parse_objective(name).bind(data.with_weight(weight)).gradients(scores)
     weighted = parse_objective(name).bind(given).gradients(scores)
     np.testing.assert_allclose(weighted.lambdas, expected.lambdas, rtol=1e-4, atol=1e-6)

@@ -46,6 +46,32 @@ class Evidence:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(examined > 0, clicks / examined, np.nan)
 
+    def expected(self, attraction: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How often each document attracted and how often it was looked at in vain, in expectation (EM's first step).
+
+        A user looks with probability slope, and then clicks with γ; clicks whatever it is with probability offset; or
+        does nothing. So who clicked has looked with probability slope·γ/(slope·γ + offset), and who did not with
+        slope·(1 − γ)/(1 − slope·γ − offset). The share of the first number is a rate from 0 to 1, unlike ``rate``,
+        which few clicks at a position that is seldom examined may take anywhere; at the γ that gives itself again,
+        clicks are likeliest.
+
+        Parameters
+        ----------
+        attraction
+            γ of each document of the data, as it is known so far.
+
+        Examples
+        --------
+        >>> one = Evidence(1, np.array([0]), np.array([1.0]), np.array([3.0]), np.array([0.5]), np.array([0.0]))
+        >>> [round(float(number[0]), 4) for number in one.expected(np.array([0.5]))]  # 3 · 0.25/0.75 looks in vain
+        [1.0, 1.0]
+        """
+        level = np.clip(attraction, 1e-6, 1 - 1e-6)[self.document]
+        click = self.slope * level + self.offset
+        genuine = self.slope * level / np.maximum(click, 1e-12)
+        in_vain = np.minimum(self.slope * (1 - level) / np.maximum(1 - click, 1e-12), 1.0)
+        return self._sums(self.hits * genuine), self._sums(self.misses * in_vain)
+
     def log_likelihood(self, levels: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of each document's clicks, if its attractiveness were each of the levels."""
         out = np.zeros((self.n_docs, len(levels)))

@@ -1,7 +1,8 @@
 """Click labels of logs that do not fit into memory: read block by block, counted per query and document.
 
 What is kept are the distinct ids, and a few sums for each query and document that was shown; sessions come and go. The
-labels ``last``, ``ctr`` and ``examined`` need no more. A log is read so if it is a plain file of JSON lines of the
+labels ``last``, ``ctr`` and ``examined`` need no more. Sessions that show the same list are counted together
+(``list_counts.py``), as long as lists repeat. A log is read so if it is a plain file of JSON lines of the
 usual kind or PyClick's text; others are read whole.
 """
 
@@ -18,12 +19,15 @@ from gradrank.data.clicks.click_log import match_clicks
 from gradrank.data.clicks.interning import Interner, PairSums
 from gradrank.data.clicks.json_lines import CutLines, cut_json_lines
 from gradrank.data.clicks.labels import ClickLabels, check_method, click_labels, credited, labels_of_counts
+from gradrank.data.clicks.list_counts import ListCounts
 from gradrank.data.clicks.propensity import Propensities
 from gradrank.data.clicks.pyclick import cut_pyclick
 from gradrank.data.clicks.readers import log_format_of, read_click_log
 from gradrank.errors import DataError
 
 _BLOCK = 1 << 23  # bytes
+# Places of lists that are counted by list; then they are added to the documents, which takes memory for each place.
+_PLACES = 1 << 21
 STREAMED = ("last", "ctr", "examined")
 """Methods that can be counted block by block."""
 _COMPRESSED = (".gz", ".xz", ".zst", ".bz2", ".lzma")
@@ -103,9 +107,37 @@ class _Counts:
         self.sums = PairSums(3 if propensities is None else 6)
         self.sessions = 0
         self.clicks_not_shown = 0
+        self._lists: ListCounts | None = ListCounts()
 
     def add(self, buffer: NDArray[np.uint8], cut: CutLines) -> None:
         query = self.queries.add(buffer, *cut.query)
+        self.sessions += len(query)
+        if self._lists is None:
+            self._add_one_by_one(buffer, query, cut)
+            return
+        self.clicks_not_shown += self._lists.add(buffer, query, cut, self.documents)
+        if self._lists.places > _PLACES:
+            repeated = self._lists.repeated
+            self.finish()
+            if not repeated:
+                self._lists = None
+
+    def finish(self) -> None:
+        """Add what was counted by list to the sums of documents."""
+        if self._lists is None:
+            return
+        found, self._lists = self._lists.impressions(), ListCounts()
+        values = np.empty((len(found.query), 3 if self.propensities is None else 6))
+        values[:, 0], values[:, 1], values[:, 2] = found.impressions, found.clicks, found.last_clicks
+        if self.propensities is not None:
+            # All impressions unclicked, and what clicks add to that.
+            shown = credited(self.propensities, found.place, np.zeros(len(found.query), dtype=bool))
+            clicked = credited(self.propensities, found.place, np.ones(len(found.query), dtype=bool))
+            values[:, 3], values[:, 5] = found.impressions * shown[0], found.impressions * shown[2]
+            values[:, 4] = found.impressions * shown[1] + found.clicks * (clicked[1] - shown[1])
+        self.sums.add(found.query, found.document, values)
+
+    def _add_one_by_one(self, buffer: NDArray[np.uint8], query: NDArray[np.int32], cut: CutLines) -> None:
         shown, clicks = (self.documents.add(buffer, *spans) for spans in (cut.shown, cut.clicks))
         keep, last = np.ones(len(shown), dtype=bool), np.zeros(len(shown), dtype=bool)
         order = np.zeros(len(shown), dtype=np.int32)
@@ -122,7 +154,6 @@ class _Counts:
         if again:
             of_query, shown, values = of_query[keep], shown[keep], values[keep]
         self.sums.add(of_query, shown, values)
-        self.sessions += len(query)
         self.clicks_not_shown += int(missed)
 
 
@@ -141,6 +172,7 @@ def _counted(path: Path, format: str | None, propensities: Propensities | None, 
         counts.add(buffer, cut)
         if format == "pyclick":
             lines += int(np.count_nonzero(buffer == 10))
+    counts.finish()
     return counts
 
 

@@ -37,7 +37,7 @@ class FactoredPairs:
 
     exp(−F(u))·exp(F(v)) are factors, and the condition on the labels is a running sum over the levels of the labels,
     so a potential costs O(n) and no pair is ever stored. D_1 gives all queries the same weight, times their own
-    (``"query"``), or all pairs (``"pair"``).
+    (``"query"``), or all pairs (``"pair"``); with weights of documents a pair counts with that of its better one.
 
     >>> pairs = FactoredPairs(np.array([1, 0, 0], dtype=np.float32), np.array([0, 3]))
     >>> potential = pairs.potential(np.zeros(3))
@@ -52,6 +52,7 @@ class FactoredPairs:
         *,
         uniform: str = "pair",
         weight: Vector | None = None,
+        document_weight: Vector | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self._indptr = indptr
@@ -63,7 +64,8 @@ class FactoredPairs:
         factor = np.ones(len(counts)) if weight is None else weight.astype(np.float64)
         if uniform == "query":
             factor = factor / np.maximum(counts, 1)
-        total = float((factor * counts).sum())
+        self._document_weight = np.ones(len(labels)) if document_weight is None else document_weight.astype(np.float64)
+        total = float((factor * (counts if document_weight is None else self._sums(np.zeros(len(labels)))[1])).sum())
         self.empty = total == 0.0
         """Whether there is no pair at all."""
         with np.errstate(divide="ignore"):
@@ -71,14 +73,7 @@ class FactoredPairs:
 
     def potential(self, scores: Vector) -> Potential:
         """The potential of the distribution that the scores leave, normalized; all zero if nothing is left."""
-        n_queries = len(self._indptr) - 1
-        values = np.zeros(len(scores))
-        sums, spread = np.zeros(n_queries), np.zeros(n_queries)
-
-        def work(first: int, end: int) -> None:
-            _potential(first, end, self._indptr, self._rows, self._level, scores, values, sums, spread)
-
-        for_query_blocks(work, self._indptr, self._threads)
+        values, sums, spread = self._sums(scores)
         # Weights of a query are relative to its largest thinkable one, exp(spread): no overflow for any scores.
         with np.errstate(divide="ignore"):
             logs = np.where(sums > 0.0, self._log_factor + spread + np.log(sums), -np.inf)
@@ -91,9 +86,22 @@ class FactoredPairs:
             factor = np.where(sums > 0.0, shares / (total * sums), 0.0)
         return Potential(values * np.repeat(factor, np.diff(self._indptr)), highest + float(np.log(total)))
 
+    def _sums(self, scores: Vector) -> tuple[Vector, Vector, Vector]:
+        """Potential and Σ of the pairs of each query, both relative to exp(spread), and the spread of its scores."""
+        values = np.zeros(len(scores))
+        sums, spread = np.zeros((2, len(self._indptr) - 1))
+
+        def work(first: int, end: int) -> None:
+            _potential(
+                first, end, self._indptr, self._rows, self._level, self._document_weight, scores, values, sums, spread
+            )
+
+        for_query_blocks(work, self._indptr, self._threads)
+        return values, sums, spread
+
 
 @njit(cache=True, nogil=True)
-def _potential(first, end, indptr, rows, level, scores, values, sums, spread):  # type: ignore[no-untyped-def]
+def _potential(first, end, indptr, rows, level, weight, scores, values, sums, spread):  # type: ignore[no-untyped-def]
     """``rows`` names each query's documents by ascending level."""
     for q in range(first, end):
         start, stop = indptr[q], indptr[q + 1]
@@ -117,7 +125,7 @@ def _potential(first, end, indptr, rows, level, scores, values, sums, spread):  
                 now = level[row]
                 below += waiting
                 waiting = 0.0
-            share = np.exp(low - scores[row]) * below
+            share = weight[row] * np.exp(low - scores[row]) * below
             values[row] += share
             total += share
             waiting += np.exp(scores[row] - high)
@@ -130,5 +138,5 @@ def _potential(first, end, indptr, rows, level, scores, values, sums, spread):  
                 above += waiting
                 waiting = 0.0
             values[row] -= np.exp(scores[row] - high) * above
-            waiting += np.exp(low - scores[row])
+            waiting += weight[row] * np.exp(low - scores[row])
         sums[q] = total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.learners.base.label_source import label_of
@@ -19,8 +20,8 @@ class RankBoost(WeakRankerParameters, FeatureBoosting):
 
     Each round adds α·f for the weak ranker f (a feature above a threshold) with the largest
     r = Σ D(u, v)·(f(u) − f(v)), α = ½ log((1 + r)/(1 − r)). The exponential loss after T rounds, and so the share of
-    pairs in wrong order, is at most Π √(1 − r_t²). Pair weights are kept as factors of documents, so long lists are no
-    problem.
+    pairs in wrong order, is at most Π √(1 − r_t²). If documents have weights, D starts with that of u. Pair weights are
+    kept as factors of documents, so long lists are no problem.
 
     >>> from gradrank import make_splits
     >>> data = make_splits(60, n_docs=20, n_features=5, random_state=1)
@@ -29,6 +30,8 @@ class RankBoost(WeakRankerParameters, FeatureBoosting):
     True
     """
 
+    weighs_documents: ClassVar[bool] = True
+
     def _label_source(self) -> str | None:
         return label_of(self.label, self._measure())
 
@@ -36,7 +39,8 @@ class RankBoost(WeakRankerParameters, FeatureBoosting):
         source = self._label_source()
         check_orderable(train, source)
         pairs = FactoredPairs(
-            train.label(source), train.indptr, uniform=self.uniform, weight=train.weight, n_jobs=self.n_jobs
-        )
+            train.label(source), train.indptr, uniform=self.uniform, weight=train.weight,
+            document_weight=train.document_weight, n_jobs=self.n_jobs,
+        )  # fmt: skip
         weak = weak_rankers(self.weak, train, None, self.max_bin, self.n_jobs)
         return self._ranker(train, self._boost(train, valid, weak, pairs, None, 0.0, callbacks))

@@ -23,8 +23,8 @@ class PairOracle:
 
     How many pairs of a document are within the margin is counted by a sweep over the sorted scores with a Fenwick tree
     over the labels (for few labels by merging their sorted lists), so no pair is enumerated. With ``pairs="mean"`` a
-    query counts w_q divided by its number of pairs; with ``"sum"`` every pair counts w_q. Unjudged documents are in no
-    pair.
+    query counts w_q divided by its number of pairs; with ``"sum"`` every pair counts w_q. With weights of documents a
+    pair also counts with that of its better document, whatever their mean. Unjudged documents are in no pair.
 
     >>> oracle = PairOracle(np.array([1, 0], dtype=np.float32), np.array([0, 2]))
     >>> value, gradient = oracle(np.array([0.25, 0.0]))
@@ -41,6 +41,7 @@ class PairOracle:
         *,
         pairs: PairWeights = "mean",
         weight: Vector | None = None,
+        document_weight: Vector | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self._indptr = indptr
@@ -52,6 +53,8 @@ class PairOracle:
         if pairs == "mean":
             factor = factor / np.maximum(self.pairs, 1)
         self._factor = np.where(self.pairs > 0, factor, 0.0)
+        self._weighted = document_weight is not None
+        self._document_weight = np.empty(0) if document_weight is None else document_weight.astype(np.float64)
 
     def __call__(self, scores: Vector) -> tuple[Vector, Vector]:
         """Value, and subgradient with respect to the scores."""
@@ -59,15 +62,20 @@ class PairOracle:
         value = np.zeros(len(self._indptr) - 1)
 
         def work(first: int, end: int) -> None:
-            _hinge(first, end, self._indptr, self._level, self._factor, scores, gradient, value)
+            if self._weighted:
+                fenwick = np.empty((2, longest_list(self._indptr, first, end) + 2))
+                _weighted_hinge(first, end, self._indptr, self._level, self._factor, self._document_weight, scores,
+                                fenwick, gradient, value)  # fmt: skip
+            else:
+                _hinge(first, end, self._indptr, self._level, self._factor, scores, gradient, value)
 
         for_query_blocks(work, self._indptr, self._threads)
         return np.array([value.sum()]), gradient[None]
 
     @property
     def can_be_smoothed(self) -> bool:
-        """Whether the labels are few enough for ``smoothed``."""
-        return bool(self._level.max(initial=0) < MAX_LEVELS)
+        """Whether the labels are few enough for ``smoothed``, which knows no weights of documents."""
+        return bool(self._level.max(initial=0) < MAX_LEVELS) and not self._weighted
 
     def smoothed(self, scores: Vector, width: float) -> Smoothed:
         """The same risk with the corner of the hinge rounded off over ``width``.
@@ -213,3 +221,58 @@ def _hinge(first, end, indptr, level, factor, scores, gradient, value):  # type:
             total += g[i] * (s[i] - s[0])
             g[i] *= factor[q]
         value[q] = factor[q] * (active + total)
+
+
+@njit(cache=True, nogil=True)
+def _add_weight(tree, place, weight):  # type: ignore[no-untyped-def]
+    place += 1
+    while place < len(tree):
+        tree[place] += weight
+        place += place & -place
+
+
+@njit(cache=True, nogil=True)
+def _weighted_hinge(first, end, indptr, level, factor, weight, scores, fenwick, gradient, value):  # type: ignore[no-untyped-def]
+    """As ``_by_sweep``; each pair counts with the weight of its better document."""
+    order = np.empty(fenwick.shape[1], np.int64)
+    for q in range(first, end):
+        if factor[q] == 0.0:
+            continue
+        start = indptr[q]
+        n = indptr[q + 1] - start
+        s = scores[start : start + n]
+        y = level[start : start + n]
+        w = weight[start : start + n]
+        g = gradient[start : start + n]
+        order_list(s, order)
+        top = top_level(n, y)
+        worse = fenwick[0, : top + 2]
+        worse[:] = 0.0
+        behind = 0
+        total = 0.0
+        for place in range(n):
+            u = order[place]
+            while behind < n and s[u] - s[order[behind]] < 1.0:
+                if y[order[behind]] >= 0:
+                    _add_weight(worse, y[order[behind]], 1.0)
+                behind += 1
+            if y[u] > 0:
+                found = w[u] * _count_below(worse, y[u])
+                total += found
+                g[u] -= found
+        # Levels from the top, so that weights of better documents are a sum and no difference of sums.
+        better = fenwick[1, : top + 2]
+        better[:] = 0.0
+        ahead = n - 1
+        for place in range(n - 1, -1, -1):
+            v = order[place]
+            while ahead >= 0 and s[order[ahead]] - s[v] < 1.0:
+                if y[order[ahead]] >= 0:
+                    _add_weight(better, top - y[order[ahead]], w[order[ahead]])
+                ahead -= 1
+            if y[v] >= 0:
+                g[v] += _count_below(better, top - y[v])
+        for i in range(n):
+            total += g[i] * (s[i] - s[0])
+            g[i] *= factor[q]
+        value[q] = factor[q] * total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import ClassVar, cast
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.learners.base.parameters import parameter
@@ -15,7 +15,8 @@ from gradrank.learners.linear.svm import C_GRID, LinearSVM
 class RankSVM(LinearSVM):
     """Hinge loss over all pairs of different labels (Herbrich 2000; Joachims 2002), in O(n log n) per query.
 
-    L_q = mean over the query's pairs y_u > y_v of max(0, 1 − w·(x_u − x_v)). With ``pairs="sum"`` it is the sum over
+    L_q = mean over the query's pairs y_u > y_v of max(0, 1 − w·(x_u − x_v)), each times the weight of document u if
+    documents have weights. With ``pairs="sum"`` it is the sum over
     the pairs, and the problem is scikit-learn's ``LinearSVC(C=C, loss="hinge", fit_intercept=False)`` on the
     differences of all pairs; SVM-rank's C is that C times the number of queries.
 
@@ -31,6 +32,8 @@ class RankSVM(LinearSVM):
         help="Whether the loss of a query is the mean over its pairs or their sum.",
     )  # fmt: skip
 
+    weighs_documents: ClassVar[bool] = True
+
     def _c_grid(self, oracle: Oracle) -> Sequence[float]:
         if self.pairs == "mean":
             return C_GRID
@@ -41,4 +44,7 @@ class RankSVM(LinearSVM):
     def _oracle(self, train: RankingData) -> Oracle:
         labels = train.label(self._label_source())
         pairs = cast(PairWeights, self.pairs)
-        return PairOracle(labels, train.indptr, pairs=pairs, weight=train.weight, n_jobs=self.n_jobs)
+        return PairOracle(
+            labels, train.indptr, pairs=pairs, weight=train.weight, document_weight=train.document_weight,
+            n_jobs=self.n_jobs,
+        )  # fmt: skip

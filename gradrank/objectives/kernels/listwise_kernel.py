@@ -82,8 +82,9 @@ def listnet_terms_block(first, end, indptr, rows, truth, scale, terms, scores, l
 
 
 @njit(cache=True, nogil=True)
-def listmle_block(first, end, indptr, rows, depth, scale, scores, lambdas, rhos, losses):  # type: ignore[no-untyped-def]
-    """Likelihood of the first ``depth`` places of the true order, which is that of ``rows``."""
+def listmle_block(first, end, indptr, rows, depth, scale, weight, log_weight, scores, lambdas, rhos, losses):  # type: ignore[no-untyped-def]
+    """Likelihood of the first ``depth`` places of the true order, which is that of ``rows``; a place counts with the
+    ``weight`` of its document."""
     longest = 1
     for q in range(first, end):
         longest = max(longest, indptr[q + 1] - indptr[q])
@@ -95,7 +96,7 @@ def listmle_block(first, end, indptr, rows, depth, scale, scores, lambdas, rhos,
         for j in range(n - 1, -1, -1):
             below = _log_add(below, scores[rows[start + j]])
             rest[j] = below
-        # log Σ_{j ≤ here} 1/rest_j and of its square: with s_i they give the sums of i's probabilities.
+        # log Σ_{j ≤ here} w_j/rest_j and of w_j/rest_j²: with s_i they give the sums of i's probabilities.
         inverse = -np.inf
         square = -np.inf
         loss = 0.0
@@ -103,10 +104,11 @@ def listmle_block(first, end, indptr, rows, depth, scale, scores, lambdas, rhos,
             score = scores[rows[start + j]]
             chosen = 0.0
             if j < depth[q]:
-                inverse = _log_add(inverse, -rest[j])
-                square = _log_add(square, -2.0 * rest[j])
-                chosen = 1.0
-                loss += rest[j] - score
+                own = weight[start + j]
+                inverse = _log_add(inverse, log_weight[start + j] - rest[j])
+                square = _log_add(square, log_weight[start + j] - 2.0 * rest[j])
+                chosen = own
+                loss += own * (rest[j] - score)
             p = np.exp(score + inverse)
             lambdas[rows[start + j]] = scale[q] * (chosen - p)
             rhos[rows[start + j]] = scale[q] * max(p - np.exp(2.0 * score + square), 0.0)
@@ -134,11 +136,30 @@ def subset_chances(labels, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def exact_list(k, z, chances, want_loss, ratio, best, sums, work, shares, bends):  # type: ignore[no-untyped-def]
-    """Σ_S p(S)·log Σ_{i∈S} e^{z_i} − Σ_i z_i, the cross-entropy over all orders of k documents (0 if not wanted); fills
-    shares[i] = Σ_S p(S)·P(i|S) and bends[i] = Σ_S p(S)·P(i|S)(1 − P(i|S)), P the scores' softmax over S.
+def weighted_chances(labels, weights, chances):  # type: ignore[no-untyped-def]
+    """p(S) times the mean weight of the document that is taken from S next, in place."""
+    k = len(labels)
+    for left in range(1, len(chances)):
+        top = 0
+        while not (left >> top) & 1:
+            top += 1
+        total = 0.0
+        weighted = 0.0
+        for i in range(top, k):
+            if (left >> i) & 1:
+                power = np.exp(labels[i] - labels[top])
+                total += power
+                weighted += power * weights[i]
+        chances[left] *= weighted / total
 
-    Each document is taken exactly once, whatever the truth, so that the labels enter through p(S) only.
+
+@njit(cache=True, nogil=True)
+def exact_list(k, z, weights, chances, want_loss, ratio, best, sums, work, shares, bends):  # type: ignore[no-untyped-def]
+    """Σ_S p(S)·log Σ_{i∈S} e^{z_i} − Σ_i w_i·z_i, the cross-entropy over all orders of k documents (0 if not wanted);
+    fills shares[i] = Σ_S p(S)·P(i|S) and bends[i] = Σ_S p(S)·P(i|S)(1 − P(i|S)), P the scores' softmax over S.
+
+    Each document is taken exactly once, whatever the truth, so that the labels enter through p(S) only. With weights
+    of documents p(S) is that of ``weighted_chances``.
     """
     least = z[0]
     most = z[0]
@@ -146,12 +167,12 @@ def exact_list(k, z, chances, want_loss, ratio, best, sums, work, shares, bends)
         least = min(least, z[i])
         most = max(most, z[i])
     if most - least > _NARROW:
-        return _wide_list(k, z, chances, ratio, best, sums, shares, bends)
-    return _narrow_list(k, z, most, chances, want_loss, sums, work, shares, bends)
+        return _wide_list(k, z, weights, chances, ratio, best, sums, shares, bends)
+    return _narrow_list(k, z, most, weights, chances, want_loss, sums, work, shares, bends)
 
 
 @njit(cache=True, nogil=True)
-def _narrow_list(k, z, most, chances, want_loss, sums, work, shares, bends):  # type: ignore[no-untyped-def]
+def _narrow_list(k, z, most, weights, chances, want_loss, sums, work, shares, bends):  # type: ignore[no-untyped-def]
     """exact_list for scores whose powers have a common scale, in about 2^k steps that vectorize.
 
     sums[S] = Σ_{i∈S} e^{z_i − most} doubles with each document. Σ over the sets that contain i of p/sums and of p/sums²
@@ -170,7 +191,7 @@ def _narrow_list(k, z, most, chances, want_loss, sums, work, shares, bends):  # 
         for left in range(1, size):
             loss += chances[left] * (most + np.log(sums[left]))
         for i in range(k):
-            loss -= z[i]
+            loss -= weights[i] * z[i]
     one = work[:size]
     two = work[size : 2 * size]
     one[0] = 0.0
@@ -195,12 +216,12 @@ def _narrow_list(k, z, most, chances, want_loss, sums, work, shares, bends):  # 
 
 
 @njit(cache=True, nogil=True)
-def _wide_list(k, z, chances, ratio, best, sums, shares, bends):  # type: ignore[no-untyped-def]
+def _wide_list(k, z, weights, chances, ratio, best, sums, shares, bends):  # type: ignore[no-untyped-def]
     """exact_list for any scores: ``best[S]`` is the document of S with the highest score and
     sums[S] = Σ_{i∈S} e^{z_i − z_best}, so that nothing overflows or vanishes."""
     loss = 0.0
     for i in range(k):
-        loss -= z[i]
+        loss -= weights[i] * z[i]
         shares[i] = 0.0
         bends[i] = 0.0
         for j in range(k):
@@ -232,7 +253,9 @@ def _wide_list(k, z, chances, ratio, best, sums, shares, bends):  # type: ignore
 
 
 @njit(cache=True, nogil=True)
-def exact_block(first, end, indptr, rows, tables, table, scale, longest, want_loss, scores, lambdas, rhos, losses):  # type: ignore[no-untyped-def]
+def exact_block(  # type: ignore[no-untyped-def]
+    first, end, indptr, rows, weight, tables, table, scale, longest, want_loss, scores, lambdas, rhos, losses
+):
     """ListNet over all orders; ``tables[table[q] :]`` are the chances of the query's subsets."""
     z, shares, bends = np.empty(longest), np.empty(longest), np.empty(longest)
     ratio = np.empty((longest, longest))
@@ -244,15 +267,17 @@ def exact_block(first, end, indptr, rows, tables, table, scale, longest, want_lo
         k = indptr[q + 1] - start
         for i in range(k):
             z[i] = scores[rows[start + i]]
-        losses[q] = scale[q] * exact_list(k, z, tables[table[q] :], want_loss, ratio, best, sums, work, shares, bends)
+        own = weight[start : start + k]
+        loss = exact_list(k, z, own, tables[table[q] :], want_loss, ratio, best, sums, work, shares, bends)
+        losses[q] = scale[q] * loss
         for i in range(k):
-            lambdas[rows[start + i]] = scale[q] * (1.0 - shares[i])
+            lambdas[rows[start + i]] = scale[q] * (own[i] - shares[i])
             rhos[rows[start + i]] = scale[q] * bends[i]
 
 
 @njit(cache=True, nogil=True)
 def focused_block(  # type: ignore[no-untyped-def]
-    first, end, indptr, rows, tops, tables, table, list_scale, pair_scale, longest, want_loss, scores,
+    first, end, indptr, rows, weight, tops, tables, table, list_scale, pair_scale, longest, want_loss, scores,
     lambdas, rhos, losses,
 ):  # fmt: skip
     """ListNet over the first ``tops[q]`` documents plus RankNet between these and the rest."""
@@ -265,29 +290,31 @@ def focused_block(  # type: ignore[no-untyped-def]
         start = indptr[q]
         stop = indptr[q + 1]
         k = tops[q]
+        own = weight[start : start + k]
         for i in range(k):
             z[i] = scores[rows[start + i]]
         loss = 0.0
         if list_scale[q] > 0.0:
             loss += list_scale[q] * exact_list(
-                k, z, tables[table[q] :], want_loss, ratio, best, sums, work, shares, bends
+                k, z, own, tables[table[q] :], want_loss, ratio, best, sums, work, shares, bends
             )
             for i in range(k):
-                lambdas[rows[start + i]] += list_scale[q] * (1.0 - shares[i])
+                lambdas[rows[start + i]] += list_scale[q] * (own[i] - shares[i])
                 rhos[rows[start + i]] += list_scale[q] * bends[i]
         for i in range(k):
             pulled = 0.0
             bent = 0.0
+            scale = pair_scale[q] * own[i]
             for at in range(start + k, stop):
                 o = z[i] - scores[rows[at]]
                 p = 1.0 / (1.0 + np.exp(o))
-                bend = pair_scale[q] * p * (1.0 - p)
-                lambdas[rows[at]] -= pair_scale[q] * p
+                bend = scale * p * (1.0 - p)
+                lambdas[rows[at]] -= scale * p
                 rhos[rows[at]] += bend
-                pulled += pair_scale[q] * p
+                pulled += scale * p
                 bent += bend
                 if want_loss:
-                    loss += pair_scale[q] * (max(-o, 0.0) + np.log1p(np.exp(-abs(o))))
+                    loss += scale * (max(-o, 0.0) + np.log1p(np.exp(-abs(o))))
             lambdas[rows[start + i]] += pulled
             rhos[rows[start + i]] += bent
         losses[q] = loss

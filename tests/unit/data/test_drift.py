@@ -176,4 +176,11 @@ def test_fingerprints_tell_any_change_and_nothing_else() -> None:
         made(names=("a", "c")),
         made(X[:2], (0, 1), (1, 1)),
     ]
-    assert len({made(), *others}) == 6
+    plain = RankingData.from_arrays(X, [0, 1, 2], qid=[1, 1, 2], feature_names=["a", "b"])
+    others += [
+        data_fingerprint(plain.with_weight([1.0, 2.0])),
+        data_fingerprint(plain.with_document_weight([1.0, 2.0, 2.0])),
+        data_fingerprint(plain.with_document_weight([1.0, 2.0, 1.0])),
+    ]
+    assert data_fingerprint(plain) == made()
+    assert len({made(), *others}) == 9

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradrank import LambdaMART, RankSVM, make_splits
+from gradrank import AdaRank, LambdaMART, make_splits
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
 from gradrank.measures import parse_measure
@@ -93,11 +93,110 @@ def test_ranknet_listnet_and_regression_by_finite_differences(made) -> None:  # 
         assert parse_objective("ListNet").bind(data, n_jobs=1).loss(scores) == pytest.approx(cross, rel=1e-5, abs=1e-6)
 
 
+def _order_loss(order, scores, weights, places):  # type: ignore[no-untyped-def]
+    """−Σ over the first places of an order: weight of the document there times its log chance among those left."""
+    loss = 0.0
+    for place in range(places):
+        left = np.exp(scores[list(order[place:])])
+        loss -= weights[order[place]] * (scores[order[place]] - np.log(left.sum()))
+    return loss
+
+
+def _chance(order, labels):  # type: ignore[no-untyped-def]
+    return np.exp(-_order_loss(order, labels, np.ones(len(labels)), len(labels)))
+
+
+@pytest.mark.kernel
+@given(lists())
+def test_losses_over_orders_by_hand(made) -> None:  # type: ignore[no-untyped-def]
+    """A place counts with the weight of the document that is put there."""
+    _, scores, weights = made
+    n = len(scores)
+    labels = np.arange(n, 0, -1.0) / 2
+    data = RankingData.from_arrays(np.zeros((n, 1)), labels, group=[n], document_weight=weights)
+    expected = {
+        "ListMLE": _order_loss(range(n), scores, weights, n),
+        "ListMLE(k=2)": _order_loss(range(n), scores, weights, 2),
+    }
+    if n <= 5:
+        orders = list(itertools.permutations(range(n)))
+        expected["ListNet(exact=true)"] = sum(_chance(o, labels) * _order_loss(o, scores, weights, n) for o in orders)
+    for name, loss in expected.items():
+        bound = parse_objective(name).bind(data, n_jobs=1)
+        assert bound.loss(scores) == pytest.approx(loss, rel=1e-6, abs=1e-9), name
+        _check_slope(bound, scores)
+
+
+@pytest.mark.kernel
+@given(lists())
+def test_focused_by_hand(made) -> None:  # type: ignore[no-untyped-def]
+    _, scores, weights = made
+    n, k, beta = len(scores), 2, 0.3
+    if n <= k:
+        return
+    labels = np.array([2.0, 1.0] + [0.0] * (n - 2))
+    data = RankingData.from_arrays(np.zeros((n, 1)), labels, group=[n], document_weight=weights)
+    top = [(0, 1), (1, 0)]
+    listed = sum(_chance(o, labels[:2]) * _order_loss(o, scores[:2], weights[:2], 2) for o in top)
+    paired = sum(weights[i] * np.log1p(np.exp(scores[j] - scores[i])) for i in range(k) for j in range(k, n))
+    loss = beta * listed / np.log(2) + (1 - beta) * paired / (k * (n - k) * np.log(2))
+    bound = parse_objective(f"Focused(k={k}, beta={beta})").bind(data, n_jobs=1)
+    assert bound.loss(scores) == pytest.approx(loss, rel=1e-6, abs=1e-9)
+    _check_slope(bound, scores)
+
+
+@pytest.mark.kernel
+@given(lists())
+def test_smooth_gains_count_with_their_weight(made) -> None:  # type: ignore[no-untyped-def]
+    """Where scores are far apart, the smooth forms are 1 − weighted DCG over the ideal of unweighted gains."""
+    labels, scores, weights = made
+    n = len(labels)
+    if len(set(labels)) < 2:
+        return
+    data = RankingData.from_arrays(np.zeros((n, 1)), labels, group=[n], document_weight=weights)
+    gain = 2**labels - 1
+    discount = 1 / np.log2(2 + np.arange(n))
+    ideal = (np.sort(gain)[::-1] * discount).sum()
+    reached = ((weights * gain)[np.argsort(-scores)] * discount).sum()
+    for name in ("ApproxNDCG", "NeuralNDCG"):
+        bound = parse_objective(f"{name}(temperature=0.01)").bind(data, n_jobs=1)
+        assert bound.loss(scores) == pytest.approx(1 - reached / ideal, abs=1e-6), name
+        # Unevenly spaced: at some even ones the soft permutation needs no scaling, which the derivative takes as it is.
+        _check_slope(parse_objective(name).bind(data, n_jobs=1), scores + 0.05 * scores**2)
+
+
+@pytest.mark.kernel
+@given(lists())
+def test_cross_entropy_of_drawn_truth_by_hand(made) -> None:  # type: ignore[no-untyped-def]
+    labels, scores, weights = made
+    n = len(labels)
+    if len(set(labels)) < 2:
+        return
+    plain = RankingData.from_arrays(np.zeros((n, 1)), labels, group=[n])
+    # λ = φ − p without weights, from which φ can be seen; the same draw is used with weights.
+    p = np.exp(scores) / np.exp(scores).sum()
+    truth = parse_objective("XENDCG").bind(plain, n_jobs=1).gradients(scores).lambdas + p
+    bound = parse_objective("XENDCG").bind(plain.with_document_weight(weights), n_jobs=1)
+    got = bound.gradients(scores)
+    np.testing.assert_allclose(got.lambdas, weights * truth - (weights * truth).sum() * p, rtol=1e-4, atol=1e-5)
+    assert bound.loss(scores) == pytest.approx(-(weights * truth * np.log(p)).sum(), rel=1e-4, abs=1e-5)
+
+
+def _check_slope(bound, scores) -> None:  # type: ignore[no-untyped-def]
+    """λ is the negative derivative of the loss."""
+    got = bound.gradients(scores).lambdas
+    for i in range(len(scores)):
+        step = np.zeros(len(scores))
+        step[i] = 1e-5
+        slope = (bound.loss(scores + step) - bound.loss(scores - step)) / 2e-5
+        assert got[i] == pytest.approx(-slope, rel=1e-3, abs=1e-4)
+
+
 def test_weights_that_do_not_fit_are_refused() -> None:
     data = make_splits(20, n_docs=8, n_features=4, random_state=1)["train"]
     weighted = data.with_document_weight(np.ones(data.n_docs))
-    with pytest.raises(TrainingError, match="RankSVM knows weights of queries, not of documents"):
-        RankSVM(verbose=False).fit(weighted)
+    with pytest.raises(TrainingError, match="AdaRank knows weights of queries, not of documents"):
+        AdaRank(verbose=False).fit(weighted)
     with pytest.raises(TrainingError, match="all weights of documents are zero"):
         LambdaMART(verbose=False).fit(data.with_document_weight(np.zeros(data.n_docs)))
 

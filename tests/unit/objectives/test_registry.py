@@ -49,6 +49,11 @@ def test_name_round_trip(name: str) -> None:
     assert parse_objective(str(parse_objective(name))) == parse_objective(name)
 
 
+def test_none_is_a_word_where_it_is_the_default() -> None:
+    assert str(parse_objective("ApproxNDCG(normalize=none, k=5)")) == "ApproxNDCG(k=5)"
+    assert parse_objective("ListMLE(k=none)") == parse_objective("ListMLE")
+
+
 def test_what_names_mean() -> None:
     assert parse_objective("NDCG@10") == recommended(NDCG(10))
     assert parse_objective("Lambda(NDCG, cost=sigmoid, mu=1)") == Lambda(NDCG(), cost=Sigmoid(1))

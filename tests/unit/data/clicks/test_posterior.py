@@ -32,6 +32,25 @@ def test_evidence_counts_by_document_and_position() -> None:
     assert of_sessions.examined[:2].tolist() == pytest.approx(seen[:2].tolist())
 
 
+def test_expectations_lead_to_the_likeliest_attraction() -> None:
+    """Share of the looks that attracted, again and again (EM): the maximum of the likelihood, found by a fine grid."""
+    rng = np.random.default_rng(3)
+    n = 12  # documents, each at two positions with different examination and false clicks
+    slope, offset = np.tile([0.7, 0.3], n), np.tile([0.2, 0.05], n)
+    hits = rng.binomial(30, slope * 0.4 + offset).astype(float)
+    evidence = Evidence(n, np.repeat(np.arange(n), 2), hits, 30 - hits, slope, offset)
+    attraction = np.full(n, 0.5)
+    for _ in range(3000):
+        attracted, in_vain = evidence.expected(attraction)
+        attraction = attracted / (attracted + in_vain)
+    levels = np.linspace(0.0005, 0.9995, 2000)
+    assert attraction == pytest.approx(levels[evidence.log_likelihood(levels).argmax(axis=1)], abs=1e-3)
+    # Nobody is looked at more often than shown, and where everybody looks all that is not clicked is a look in vain.
+    assert (attracted + in_vain <= 60).all()
+    certain = Evidence(1, np.array([0]), np.array([4.0]), np.array([6.0]), np.ones(1), np.zeros(1))
+    assert [number[0] for number in certain.expected(np.array([0.3]))] == pytest.approx([4.0, 6.0])
+
+
 def _drawn(n_docs: int, shown: int) -> tuple[np.ndarray, Evidence]:
     rng = np.random.default_rng(1)
     truth = rng.choice([0.1, 0.2, 0.8], n_docs, p=[0.7, 0.2, 0.1])

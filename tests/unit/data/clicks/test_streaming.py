@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradrank.data.artificial import make_data
-from gradrank.data.clicks import readers
+from gradrank.data.clicks import readers, streaming
 from gradrank.data.clicks.click_log import write_click_log
 from gradrank.data.clicks.interning import Interner, PairSums
 from gradrank.data.clicks.json_lines import cut_json_lines
 from gradrank.data.clicks.labels import click_labels
+from gradrank.data.clicks.list_counts import ListCounts
 from gradrank.data.clicks.propensity import given_propensities
 from gradrank.data.clicks.readers import read_click_log
 from gradrank.data.clicks.simulate import simulate_log
@@ -102,9 +103,14 @@ def _named(labels: Any) -> dict[tuple[str, str], tuple[float, int, int, int]]:
     }  # fmt: skip
 
 
+# Lists are counted together to the end, now and then added up, or given up for sessions one by one.
+@pytest.mark.parametrize("places", [1 << 21, 200, 20])
 @pytest.mark.parametrize("method", ["last", "ctr", "examined", "debiased"])
 @pytest.mark.parametrize("kind", ["jsonl", "pyclick", "csv"])
-def test_blocks_give_the_labels_of_the_whole(method: str, kind: str, tmp_path: Path) -> None:
+def test_blocks_give_the_labels_of_the_whole(
+    method: str, kind: str, places: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streaming, "_PLACES", places)
     data = make_data(30, n_docs=(2, 7), n_features=4, n_jobs=1)
     log = simulate_log(data, {"a": data.X[:, 0], "b": data.X[:, 1]}, 400, shown=5, random_state=3)
     path = tmp_path / {"jsonl": "log.jsonl", "pyclick": "log.txt", "csv": "log.csv"}[kind]
@@ -112,6 +118,8 @@ def test_blocks_give_the_labels_of_the_whole(method: str, kind: str, tmp_path: P
     sessions = [json.loads(line) for line in path.read_text().splitlines()]
     sessions[3]["clicks"].append("elsewhere")
     sessions[5]["shown"].append(sessions[5]["shown"][0])
+    sessions[7]["clicks"] = [sessions[7]["shown"][1], sessions[7]["shown"][0], sessions[7]["shown"][1]]
+    sessions[9]["shown"] = sessions[8]["shown"]  # the list of another query
     if kind == "jsonl":
         path.write_text("\n".join(map(json.dumps, sessions)))
     elif kind == "pyclick":
@@ -132,6 +140,39 @@ def test_blocks_give_the_labels_of_the_whole(method: str, kind: str, tmp_path: P
     assert (found.sessions, found.impressions, found.clicks) == (400, whole.n_impressions, whole.n_clicks)
     assert found.clicks_not_shown == whole.clicks_not_shown
     assert found.whole == (kind == "csv" or method == "debiased")
+
+
+def test_lists_are_counted_together() -> None:
+    lines = [
+        {"qid": 1, "shown": ["a", "b", "a"], "clicks": ["a", "b", "a", "x"]},
+        {"qid": 2, "shown": ["a", "b", "a"], "clicks": ["b"]},
+        {"qid": 1, "shown": ["a", "b", "a"], "clicks": ["b", "a"]},
+        {"qid": 1, "shown": ["b"], "clicks": []},
+    ]
+    queries, documents, counts = Interner(), Interner(), ListCounts()
+    missed = 0
+    for part in (lines[:2], lines[2:]):
+        buffer = np.frombuffer("\n".join(map(json.dumps, part)).encode(), dtype=np.uint8)
+        cut = cut_json_lines(buffer)
+        assert cut is not None
+        missed += counts.add(buffer, queries.add(buffer, *cut.query), cut, documents)
+    assert missed == 1
+    assert counts.repeated
+    assert counts.places == 3 + 3 + 1
+    found = counts.impressions()
+    columns = (found.place, found.impressions, found.clicks, found.last_clicks)
+    rows = [
+        (queries.strings()[int(q)], documents.strings()[int(d)], *map(int, numbers))
+        for q, d, *numbers in zip(found.query, found.document, *columns, strict=True)
+    ]
+    # Query, document, place, impressions, clicks, last clicks; the first session's last click was on something else.
+    assert sorted(rows) == [
+        ("1", "a", 1, 2, 2, 1),
+        ("1", "b", 1, 1, 0, 0),
+        ("1", "b", 2, 2, 2, 0),
+        ("2", "a", 1, 1, 0, 0),
+        ("2", "b", 2, 1, 1, 1),
+    ]
 
 
 def test_errors_of_later_blocks_name_their_line(tmp_path: Path) -> None:
@@ -156,6 +197,15 @@ def test_numbers_of_strings(blocks: list[list[str]]) -> None:
         codes = names.add(column.buffer, column.offsets[:-1], column.offsets[1:])
         assert codes.tolist() == [known.setdefault(text, len(known)) for text in block]
     assert list(names.strings()) == list(known)
+
+
+def test_long_strings_are_told_apart_by_any_byte() -> None:
+    texts = ["x" * n for n in range(10, 45)]
+    texts += [text[:k] + "y" + text[k + 1 :] for text in texts for k in range(len(text))]
+    names = Interner()
+    for _ in range(2):
+        column = Strings.of(texts)
+        assert names.add(column.buffer, column.offsets[:-1], column.offsets[1:]).tolist() == list(range(len(texts)))
 
 
 def test_tables_grow() -> None:

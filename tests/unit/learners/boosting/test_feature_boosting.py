@@ -46,29 +46,31 @@ def small_data(random_state: int, n_queries: int = 6, n_docs: int = 7, n_feature
 
 
 # ---------------------------------------------------------------------- pairs
-def pair_table(data: RankingData, scores: np.ndarray, per_query: bool) -> dict[tuple[int, int], float]:
-    """D(u, v) of all pairs, one by one."""
+def pair_table(data: RankingData, scores: np.ndarray, per_query: bool, own: np.ndarray) -> dict[tuple[int, int], float]:
+    """D(u, v) of all pairs, one by one; each counts with its better document's own weight."""
     table = {}
     labels = data.label()
     for start, end in itertools.pairwise(data.indptr):
         pairs = [(u, v) for u, v in itertools.permutations(range(start, end), 2) if labels[u] > labels[v]]
-        table.update({(u, v): 1.0 / (len(pairs) if per_query else 1) for u, v in pairs})
+        table.update({(u, v): own[u] / (len(pairs) if per_query else 1) for u, v in pairs})
     start_sum = sum(table.values())
     return {(u, v): weight / start_sum * np.exp(-(scores[u] - scores[v])) for (u, v), weight in table.items()}
 
 
-@given(st.integers(0, 10_000), st.booleans())
+@given(st.integers(0, 10_000), st.booleans(), st.booleans())
 @settings(max_examples=40)
-def test_potential_is_that_of_all_pairs(random_state: int, per_query: bool) -> None:
+def test_potential_is_that_of_all_pairs(random_state: int, per_query: bool, weighted: bool) -> None:
     data = small_data(random_state)
-    scores = np.random.default_rng(random_state).normal(size=data.n_docs)
-    table = pair_table(data, scores, per_query)
+    rng = np.random.default_rng(random_state)
+    scores = rng.normal(size=data.n_docs)
+    own = rng.choice([0.5, 1.0, 3.0], data.n_docs) if weighted else None
+    table = pair_table(data, scores, per_query, np.ones(data.n_docs) if own is None else own)
     loss = sum(table.values())
     expected = np.zeros(data.n_docs)
     for (u, v), weight in table.items():
         expected[u] += weight / loss
         expected[v] -= weight / loss
-    pairs = FactoredPairs(data.label(), data.indptr, uniform="query" if per_query else "pair")
+    pairs = FactoredPairs(data.label(), data.indptr, uniform="query" if per_query else "pair", document_weight=own)
     found = pairs.potential(scores)
     assert found.values == pytest.approx(expected, abs=1e-12)
     assert found.log_loss == pytest.approx(np.log(loss), abs=1e-9)

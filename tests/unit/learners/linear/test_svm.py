@@ -31,24 +31,35 @@ def data() -> dict[str, RankingData]:
     return make_splits(60, n_docs=15, n_features=6, random_state=3)
 
 
-def pair_differences(data: RankingData) -> tuple[np.ndarray, np.ndarray]:
-    """Differences of all pairs, and the number of pairs of each one's query."""
-    rows, sizes = [], []
+def pair_differences(data: RankingData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Differences of all pairs, the number of pairs of each one's query, and the rows of the better documents."""
+    rows, sizes, better = [], [], []
     for start, end in itertools.pairwise(data.indptr):
         labels = data.label()[start:end]
         u, v = np.nonzero(labels[:, None] > labels[None, :])
         rows.append(data.X[start:end][u].astype(float) - data.X[start:end][v])
         sizes.append(np.full(len(u), len(u)))
-    return np.concatenate(rows), np.concatenate(sizes)
+        better.append(start + u)
+    return np.concatenate(rows), np.concatenate(sizes), np.concatenate(better)
 
 
-@pytest.mark.parametrize(("pairs", "c"), [("sum", 0.001), ("sum", 0.01), ("mean", 0.1), ("mean", 1.0)])
-def test_ranksvm_is_linear_svc_on_pair_differences(data: dict[str, RankingData], pairs: str, c: float) -> None:
+@pytest.mark.parametrize(
+    ("pairs", "c", "weighted"),
+    [("sum", 0.001, False), ("sum", 0.01, False), ("mean", 0.1, False), ("mean", 1.0, False), ("mean", 0.1, True)],
+)
+def test_ranksvm_is_linear_svc_on_pair_differences(
+    data: dict[str, RankingData], pairs: str, c: float, weighted: bool
+) -> None:
     train = data["train"]
-    differences, sizes = pair_differences(train)
+    differences, sizes, better = pair_differences(train)
     sign = np.where(np.arange(len(differences)) % 2 == 0, 1.0, -1.0)  # LinearSVC wants two classes
     weight = np.ones(len(sizes)) if pairs == "sum" else 1.0 / sizes
     # "mean" divides by a query's pairs: the same as weights of the pairs.
+    own = None
+    if weighted:
+        own = np.random.default_rng(0).choice([0.2, 1.0, 5.0], train.n_docs)
+        weight = weight * own[better]
+        train = train.with_document_weight(own)
     peer = LinearSVC(C=c, loss="hinge", fit_intercept=False, tol=1e-6, max_iter=20_000)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -59,7 +70,8 @@ def test_ranksvm_is_linear_svc_on_pair_differences(data: dict[str, RankingData],
     assert ours.solution_.objective == pytest.approx(theirs, rel=1e-3)
     # And it is the objective of the ranker that comes out.
     weights = ours.ranker_.weights  # type: ignore[attr-defined]
-    risk = PairOracle(train.label(), train.indptr, pairs=pairs)(train.X @ weights)[0][0]  # type: ignore[arg-type]
+    oracle = PairOracle(train.label(), train.indptr, pairs=pairs, document_weight=own)  # type: ignore[arg-type]
+    risk = oracle(train.X @ weights)[0][0]
     assert ours.solution_.objective == pytest.approx(0.5 * weights @ weights + c * risk, rel=1e-6)
 
 

@@ -32,11 +32,13 @@ grades = st.sampled_from([0.0, 1.0, 2.0, 5.0, np.nan])
 
 
 # ---------------------------------------------------------------------- pairs
-def hinge_by_pairs(labels: np.ndarray, indptr: np.ndarray, scores: np.ndarray, mean: bool) -> float:
+def hinge_by_pairs(
+    labels: np.ndarray, indptr: np.ndarray, scores: np.ndarray, mean: bool, weight: np.ndarray | None = None
+) -> float:
     total = 0.0
     for start, end in itertools.pairwise(indptr):
         losses = [
-            max(0.0, 1.0 - (scores[u] - scores[v]))
+            (1.0 if weight is None else weight[u]) * max(0.0, 1.0 - (scores[u] - scores[v]))
             for u, v in itertools.permutations(range(start, end), 2)
             if labels[u] > labels[v]
         ]
@@ -50,6 +52,22 @@ def test_hinge_is_the_sum_over_all_pairs(query: tuple[np.ndarray, ...], mean: bo
     labels, indptr, scores = query
     value, _ = PairOracle(labels, indptr, pairs="mean" if mean else "sum")(scores)
     assert value[0] == pytest.approx(hinge_by_pairs(labels, indptr, scores, mean), abs=1e-9)
+
+
+@pytest.mark.kernel
+@given(queries(9, grades), st.booleans(), st.integers(0, 1000))
+def test_weighted_hinge_and_its_planes(query: tuple[np.ndarray, ...], mean: bool, random_state: int) -> None:
+    """A pair counts with the weight of its better document; the mean divides by the number of pairs."""
+    labels, indptr, scores = query
+    rng = np.random.default_rng(random_state)
+    weight = rng.choice([0.0, 0.5, 1.0, 4.0], len(scores))
+    oracle = PairOracle(labels, indptr, pairs="mean" if mean else "sum", document_weight=weight)
+    value, gradient = oracle(scores)
+    assert value[0] == pytest.approx(hinge_by_pairs(labels, indptr, scores, mean, weight), abs=1e-9)
+    other = rng.normal(size=len(scores), scale=2.0)
+    beyond = hinge_by_pairs(labels, indptr, other, mean, weight)
+    assert beyond >= value[0] + gradient[0] @ (other - scores) - 1e-9
+    assert not oracle.can_be_smoothed
 
 
 @given(queries(9, grades), st.integers(0, 1000))
