@@ -111,7 +111,7 @@ assert number == 20
     assert done[3].output.text.startswith("made here")
     assert "gain" in done[3].output.text
     text = runner.as_page(done, "page")
-    assert '<pre class="output"><code>first\n21</code></pre>' in text
+    assert '<pre class="output prose">first\n21</pre>' in text
     assert "rm -r everything" in text
     notebook = runner.as_notebook(done)
     sources = ["".join(cell["source"]) for cell in notebook["cells"]]
