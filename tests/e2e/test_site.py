@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ def test_search_works_without_a_server_and_asks_nobody_else(tmp_path: Path) -> N
     site = tmp_path / "site"
     build.build(load_config(str(tmp_path / "mkdocs.yml"), docs_dir=str(docs), site_dir=str(site)))
 
-    browser = new_browser()
+    browser = new_browser(logs=("browser", "performance"))
     try:
         browser.get((site / "index.html").as_uri())
         field = browser.find_element(By.CSS_SELECTOR, ".md-search__input")
@@ -47,9 +48,10 @@ def test_search_works_without_a_server_and_asks_nobody_else(tmp_path: Path) -> N
             lambda _: browser.find_elements(By.CSS_SELECTOR, ".md-search-result__item a")
         )
         assert "other.html" in found[0].get_attribute("href")
-        addresses = browser.execute_script("return performance.getEntriesByType('resource').map(item => item.name)")
-        assert addresses
-        assert all(address.startswith("file:") for address in addresses)
+        told = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+        asked = [item["params"]["request"]["url"] for item in told if item["method"] == "Network.requestWillBeSent"]
+        assert any(address.endswith("search_index.js") for address in asked)
+        assert all(address.startswith(("file:", "data:", "about:")) for address in asked)
         assert browser.get_log("browser") == []
     finally:
         browser.quit()
