@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
@@ -18,6 +17,7 @@ from tests.support.scripts import ROOT
 def test_search_works_without_a_server_and_asks_nobody_else(tmp_path: Path) -> None:
     build = pytest.importorskip("mkdocs.commands.build")
     pytest.importorskip("material")
+    yaml = pytest.importorskip("yaml")
     from mkdocs.config import load_config
 
     class Loader(yaml.SafeLoader):
