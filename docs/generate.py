@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+import re
 import tempfile
 from collections.abc import Iterator
 from functools import cache
@@ -23,6 +24,9 @@ from mkdocs.structure.pages import Page
 from gradrank.learners.algorithms import ALGORITHMS, algorithm
 from gradrank.measures import CONVENTIONS, REGISTRY, Graded, Measure
 
+# How the help of a parameter says what takes the place of None.
+MEANT = re.compile(r"\bNone\b(?:, [^;]*?| or [^ ]+)? (?:is|takes) (.+?)(?:;|\.(?:\s|$))")
+EXAMPLES = Path(__file__).parent / "reference" / "command_examples.md"
 # Parameters that every measure has; shown once.
 SHARED = ("ties", "empty", "unjudged", "precision")
 
@@ -125,9 +129,19 @@ def learners_page() -> str:
             option = ", ".join(f"`{flag}`" for flag in item.option_names) if item.command_line else ""
             values = item.expected if item.kind != "free" else f"`{item.annotation}`"
             searched = "" if item.search is None else str(item.search)
-            cells = (f"`{item.name}`: {item.help}", f"`{item.default!r}`", values, searched, option)
+            cells = (f"`{item.name}`: {item.help}", default_of(item), values, searched, option)
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def default_of(item: Any) -> str:
+    """A parameter's default, and what it means where that is not its value."""
+    if item.default is not None:
+        return f"`{item.default!r}`"
+    if item.name == "n_estimators":
+        return "[by the data](../guides/defaults.md)"
+    meant = MEANT.search(item.help)
+    return f"`None`: {meant[1]}" if meant else "`None`"
 
 
 # ---------------------------------------------------------------------- measures
@@ -225,10 +239,20 @@ def command_line_page() -> str:
         "|---|---|",
     ]
     commands = list(all_commands(group))
+    examples = worked_examples()
     lines += [f"| [`{name}`](#{name.replace(' ', '-')}) | {summary(command)} |" for name, command in commands]
     for name, command in commands:
         lines += ["", f"## {name}", "", escaped(command.help or ""), "", *usage(name, command)]
+        lines += ["", "**Example**", "", examples[name]]
     return "\n".join(lines) + "\n"
+
+
+def worked_examples() -> dict[str, str]:
+    """By command what stands in its section of the examples, which are run with the tutorials."""
+    done = followed(EXAMPLES, EXAMPLES.read_text(encoding="utf-8"))
+    text = "".join(run_tutorials.page_part(piece, EXAMPLES.stem) for piece in done)
+    sections = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)[1:]
+    return {name: body.strip() for name, body in zip(sections[::2], sections[1::2], strict=True)}
 
 
 def all_commands(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -232,7 +232,8 @@ def shown_output(output: Output) -> str:
 def preformatted(text: str) -> str:
     """Printed text."""
     lines = "\n".join(line.rstrip() for line in text.rstrip().splitlines())
-    return f'<pre class="output"><code>{html.escape(lines, quote=False)}</code></pre>'
+    table = re.search(r"\S {3}|[─│]", lines)  # its columns must stay below each other
+    return f'<pre class="output{"" if table else " prose"}">{html.escape(lines, quote=False)}</pre>'
 
 
 # ---------------------------------------------------------------------- notebooks

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
+from gradrank.cli.main import app
 from tests.support.scripts import ROOT, script
 
 runner = script("docs/run_tutorials.py")
@@ -44,6 +47,26 @@ def test_every_tutorial_is_in_the_navigation_and_on_the_list() -> None:
     for page in PAGES:
         assert f"tutorials/{page.name}\n" in navigation
         assert f"({page.name})" in listed
+
+
+def test_every_command_has_a_worked_example(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "reference" / "command_examples.md"
+    done = runner.run(page, tmp_path)
+    sections = re.split(r"^## (.+)\n", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    examples = dict(zip(sections[::2], sections[1::2], strict=True))
+    assert set(examples) == set(commands(typer.main.get_command(app)))
+    for name, text in examples.items():
+        assert re.search(rf"^gradrank {name}\b", text, re.MULTILINE), name
+    assert sum(piece.kind == "sh" for piece in done) >= len(examples) - 3  # three run until they are ended, or compile
+
+
+def commands(group: Any, prefix: str = "") -> Iterator[str]:
+    """Names of all commands, those of groups too."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{prefix}{name} ")
+        elif not command.hidden:
+            yield f"{prefix}{name}"
 
 
 def write(folder: Path, text: str) -> Path:
@@ -88,7 +111,7 @@ assert number == 20
     assert done[3].output.text.startswith("made here")
     assert "gain" in done[3].output.text
     text = runner.as_page(done, "page")
-    assert '<pre class="output"><code>first\n21</code></pre>' in text
+    assert '<pre class="output prose">first\n21</pre>' in text
     assert "rm -r everything" in text
     notebook = runner.as_notebook(done)
     sources = ["".join(cell["source"]) for cell in notebook["cells"]]
@@ -104,7 +127,7 @@ assert number == 20
         ("```python\n1 / 0\n```\n", ZeroDivisionError, "division"),
         ("```sh\ngradrank info nothing.txt\n```\n", RuntimeError, "no such file"),
         ("```sh\nfalse\n```\n", RuntimeError, "ends with 1"),
-        ("```python\nx = 1\n```\n<!-- check\nassert x == 2\n-->\n", AssertionError, ""),
+        ("```python\nx = 1\n```\n<!-- check\nassert x == 2, 'not so'\n-->\n", AssertionError, "not so"),
         ("<!-- check\nx = 1\n-->\n", SyntaxError, "asserts nothing"),
         ("<!-- show: nothing.html -->\n", FileNotFoundError, "nothing.html"),
     ],

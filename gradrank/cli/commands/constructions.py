@@ -34,7 +34,7 @@ def constructions(
     ] = None,
     parameter: Annotated[
         list[str] | None,
-        typer.Option("--parameter", metavar="KEY=VALUE", help="A parameter of the learner, such as trees=100."),
+        typer.Option("--parameter", metavar="KEY=VALUE", help="A parameter of the learner, such as n_estimators=100."),
     ] = None,
     label: options.LabelFiles = None,
     valid_label: Annotated[

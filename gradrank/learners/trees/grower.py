@@ -259,9 +259,9 @@ def _signs(data: RankingData, given: Sequence[int] | Mapping[str, int]) -> list[
 
 
 def categorical_columns(data: RankingData, wanted: Sequence[int | str]) -> list[int]:
-    """Places of the features that hold categories."""
+    """Places of the features that hold categories; a text alone is one name."""
     columns = []
-    for item in wanted:
+    for item in (wanted,) if isinstance(wanted, str) else wanted:
         if isinstance(item, str):
             if item not in data.feature_names:
                 raise TrainingError(f"categorical feature {item!r} is not among the data's features")

@@ -333,6 +333,8 @@ def test_missing_constant_and_categorical_features() -> None:
     scores = model.predict(features)
     assert scores[known & (labels == 2)].min() > scores[known & (labels == 0)].max()
     assert "6" not in {str(f) for tree in trees_of(model).trees for f in tree.split_feature}  # the constant feature
+    named = LambdaMART("NDCG@5", categorical_feature="f8", n_estimators=10, num_leaves=4, min_child_samples=5).fit(data)
+    np.testing.assert_array_equal(named.predict(features), scores)
 
 
 def test_unjudged_documents_join_no_pair_but_are_scored() -> None:
