@@ -7,14 +7,14 @@ import json
 import signal
 import socket
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from gradrank.errors import MissingExtraError
 from gradrank.runtime.http_heads import protocol_with_deadline
 from gradrank.runtime.listening import address_of, is_loopback, listening
+from gradrank.runtime.stopping import stopped_by_signals
 from gradrank.serve.api_keys import ApiKeys
 from gradrank.serve.app import App
 from gradrank.serve.line_log import LineLog
@@ -118,32 +118,9 @@ def run_on(
         forwarded_allow_ips="127.0.0.1",
     )
     server = uvicorn.Server(config)
-    with _stopped_by_signals(server):
+    with stopped_by_signals(server, reloads=True):
         on_begin()
         server.run(sockets=[listener])
-
-
-@contextmanager
-def _stopped_by_signals(server: Any) -> Iterator[None]:
-    """Signals stop the server, also before it has begun and when it sends itself the one again that has ended it.
-
-    Having stopped as asked is no failure, so that the process ends with 0.
-    """
-
-    def stop(*_: Any) -> None:
-        server.should_exit = True
-
-    before: dict[signal.Signals, Any] = {}
-    if threading.current_thread() is threading.main_thread():
-        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-        if hasattr(signal, "SIGHUP"):
-            # A wish to reload that comes before the server has begun must not end it.
-            before[signal.SIGHUP] = signal.signal(signal.SIGHUP, lambda *_: None)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 async def _reloading(app: App, watch_seconds: float, say: Callable[[str], None], on_ready: Callable[[], None]) -> None:

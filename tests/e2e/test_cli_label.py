@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import secrets
+import signal
 import socket
+import subprocess
 from functools import partial
 from pathlib import Path
 
@@ -200,3 +202,16 @@ def test_a_port_or_project_in_use(project: str) -> None:
     with in_use(project):
         result = run("serve", project, "--port", 0)
     assert (result.exit_code, "is being served" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_having_stopped_as_asked_is_no_failure(by: signal.Signals, project: str) -> None:
+    command = [*commands.PROGRAM, "label", "serve", project, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
+        assert server.stdout is not None
+        while "your own page" not in server.stdout.readline():
+            assert server.poll() is None
+        server.send_signal(by)
+        said = server.stdout.read()
+        assert server.wait(60) == 0
+    assert "Traceback" not in said

@@ -15,6 +15,7 @@ from gradrank.labeling.web.security import App
 from gradrank.runtime.http_heads import protocol_with_deadline
 from gradrank.runtime.listening import address_of, is_loopback, listening
 from gradrank.runtime.log_limit import limited_logs
+from gradrank.runtime.stopping import stopped_by_signals
 
 BUSY_SECONDS = 5.0
 """How long a request waits for other writers; then its page is told to send it again."""
@@ -64,19 +65,20 @@ def serve(
         elif local:
             hosts = (*_LOOPBACK_NAMES, host)
         application = create_app(store, base_url=base if public_url or local else "", hosts=hosts)
-        say(f"{store.setting('title')}: {base}")
-        remember_address(store, base)
-        say(f"your own page: {base}/join/{Access(store).owner_token()}")
-        _say_links(store, base, say)
-        if not local and not public_url.startswith("https://"):
-            say(
-                f"WARNING: {host} can be reached by other machines, and what they send is not encrypted: whoever can "
-                "listen gets the links. Put a proxy with TLS before it and give its address with --public-url, or "
-                "leave out --host."
-            )
-        config = server_config(application)
-        with limited_logs("uvicorn.error", "asyncio", "gradrank.labeling"):
-            uvicorn.Server(config).run(sockets=[listener])
+        server = uvicorn.Server(server_config(application))
+        # From before anything is said: who reads it may stop the server at once.
+        with limited_logs("uvicorn.error", "asyncio", "gradrank.labeling"), stopped_by_signals(server):
+            say(f"{store.setting('title')}: {base}")
+            remember_address(store, base)
+            say(f"your own page: {base}/join/{Access(store).owner_token()}")
+            _say_links(store, base, say)
+            if not local and not public_url.startswith("https://"):
+                say(
+                    f"WARNING: {host} can be reached by other machines, and what they send is not encrypted: whoever "
+                    "can listen gets the links. Put a proxy with TLS before it and give its address with --public-url, "
+                    "or leave out --host."
+                )
+            server.run(sockets=[listener])
 
 
 def server_config(application: App, *, head_seconds: float = HEAD_SECONDS, most: int = MOST_CONNECTIONS) -> Any:

@@ -14,7 +14,7 @@ from gradrank.errors import TrainingError
 from gradrank.learners.base.monitor import TRAINING
 from gradrank.learners.trees.binning import NO_STEP, BinnedLeaves, make_dataset
 from gradrank.learners.trees.extra_parameters import SAMPLING, checked_extra
-from gradrank.learners.trees.lightgbm_errors import refused
+from gradrank.learners.trees.lightgbm_errors import check_binned, refused
 from gradrank.learners.trees.parameters import TreeParameters
 from gradrank.learners.trees.rounding import rounded_at_random
 from gradrank.learners.trees.size_rule import default_leaves
@@ -180,6 +180,8 @@ class TreeGrower:
         dataset = self._dataset
         if rows is not None:
             dataset = dataset.construct().subset(rows, params=dict(settings))
+        else:
+            check_binned(dataset.construct())
         booster = lightgbm.Booster(dict(settings), dataset)
         self._binned_leaves = BinnedLeaves(booster, self._binned) if self._by_bins else None
         self._grown = 0

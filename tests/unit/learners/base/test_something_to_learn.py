@@ -93,7 +93,8 @@ def test_training_stops_with_a_word_when_all_pairs_are_in_order() -> None:
     assert learner.score(data) == 1.0
 
 
-def test_numbers_that_are_zero_to_lightgbm() -> None:
+def test_numbers_that_are_zero_to_lightgbm(capfd: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(0)
     with pytest.raises(TrainingError, match="no feature has two values that trees can tell apart"):
         LEARNERS[0].fit(made(X=rng.normal(size=(N * K, 2)) * 1e-38))
+    assert "".join(capfd.readouterr()) == ""  # nor a word of LightGBM's own
