@@ -133,8 +133,12 @@ class RankerScale(Scale):
             given["beta"] = beta
         if ranker in FAMILIES or ranker in (*_NETS, "LambdaMART"):
             given["random_state"] = self.random_state
-        if ranker == "LambdaMART":
-            given["objective"] = f"Lambda({chooser})"
+        objectives = {
+            "ListNet": "ListNet", "RankNet": "RankNet", "ListMLE": f"ListMLE(k={self.k})",
+            "LambdaMART": f"Lambda({chooser})",
+        }  # fmt: skip
+        if ranker in objectives:
+            given["objective"] = objectives[ranker]
         if ranker == "AdaRank":
             given["boosts"] = chooser
         return Cell(name, ranker.lower(), pins.pinned(ranker, given), fold, truth, self.measures(truth))

@@ -19,7 +19,8 @@ INTRODUCTION = """# Results
 What came out for each table and figure of the four papers, on artificial data, made from the files in `docs/results` by
 `python docs/make_results.py`. A finding *holds* if all of its claims are significant at 5 % (Holm's correction over the
 claims of a table), *does not hold* if one is significantly otherwise, and is *undecided* else. Queries are observations
-within runs, and runs with different seeds have different data: both count (`gradrank/experiments/claims.py`).
+within runs, and runs with different seeds have different data: both count (`gradrank/experiments/claims.py`). Runs are
+small where their queries and seeds say so; what was *not run* under the settings of today has no verdict.
 """
 
 
@@ -71,7 +72,8 @@ def _size(result: Mapping[str, Any]) -> str:
     runs = max((len(claim["samples"]) for claim in result["claims"]), default=1)
     queries = result["settings"].get("queries")
     seeds = f"{runs} seed{'s' if runs != 1 else ''}"
-    return seeds if queries is None else f"{queries:,} queries, {seeds}"
+    # Curves that look at no data have the least that there can be.
+    return seeds if queries is None or queries <= 2 else f"{queries:,} queries, {seeds}"
 
 
 def _section(result: Mapping[str, Any]) -> str:

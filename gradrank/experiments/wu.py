@@ -51,7 +51,8 @@ class TreeScale(Scale):
         """Trees that are chosen by NDCG@10 on validation data; the test data is watched."""
         given = pins.pinned(learner, self.tree_parameters(**own))
         shared = {"measure": "NDCG@10", "random_state": self.random_state, "n_jobs": self.n_jobs}
-        objective = {"objective": self.objective} if learner == "lambdamart" else {}
+        # McRank learns classes; its objective only says which labels.
+        objective = {"objective": self.objective if learner == "lambdamart" else "Regression"}
         watched = {"vali": data["vali"], "test": data["test"]}
         return Training(name, learner, {**given, **shared, **objective}, data["train"], watched, whole=whole)
 
