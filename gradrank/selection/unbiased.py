@@ -88,7 +88,7 @@ def model_labels(
     >>> data = make_data(40, n_docs=8, n_features=5)
     >>> log = simulate_log(data, {"old": data.X[:, 0]}, 4000, shown=5)
     >>> evidence = evidence_of(data, log, given_propensities(1 / np.arange(1, 6)))
-    >>> model_labels(data, evidence, n_jobs=1).data.label_names
+    >>> model_labels(data, evidence, parameters={"n_estimators": 5}, n_jobs=1).data.label_names
     ('label', 'clicks')
     """
     if not evidence.hits.any():
@@ -155,6 +155,7 @@ def train_on_clicks(
     method: str = "auto",
     objective: str = OBJECTIVE,
     parameters: Mapping[str, Any] | None = None,
+    model_parameters: Mapping[str, Any] | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     say: Said | None = None,
@@ -178,6 +179,8 @@ def train_on_clicks(
         What the rankers improve; reads the label source ``clicks``.
     parameters
         Parameters of the rankers' trees.
+    model_parameters
+        Parameters of the trees of m(x), the model of what attracts; where they are not given, 400 trees of 15 leaves.
     random_state, n_jobs
         Seed and threads.
     say
@@ -189,14 +192,16 @@ def train_on_clicks(
     >>> from gradrank.data.clicks.simulate import simulate_log
     >>> data = make_data(40, n_docs=8, n_features=5)
     >>> log = simulate_log(data, {"old": data.X[:, 0], "new": data.X[:, 1]}, 4000, shown=5)
-    >>> result = train_on_clicks(data, log, parameters={"n_estimators": 5}, n_jobs=1)
+    >>> few = {"n_estimators": 5}
+    >>> result = train_on_clicks(data, log, parameters=few, model_parameters=few, n_jobs=1)
     >>> result.propensities.method
     'harvest'
     """
     say = say or (lambda _: None)
     model, held_out = fitted_click_model(log, click_model, propensities, method, random_state, say)
     say("training a model of what attracts")
-    smoothed = model_labels(data, evidence_of(data, log, model), random_state=random_state, n_jobs=n_jobs)
+    evidence = evidence_of(data, log, model)
+    smoothed = model_labels(data, evidence, parameters=model_parameters, random_state=random_state, n_jobs=n_jobs)
     naive, _ = join_clicks(data, click_labels(log, "ctr"), CLICKS)
     rankers = []
     for name, source in (("the unbiased ranker", smoothed.data), ("the naive ranker", naive)):

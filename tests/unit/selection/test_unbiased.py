@@ -16,6 +16,7 @@ from gradrank.errors import DataError, TrainingError
 from gradrank.selection.unbiased import model_labels, train_on_clicks
 
 TREES = {"n_estimators": 60, "learning_rate": 0.1, "num_leaves": 7}
+FEW = {"n_estimators": 100}
 
 
 def _logged(seed: int = 0, per_query: int = 100):  # type: ignore[no-untyped-def]
@@ -65,7 +66,7 @@ def test_trust_bias_and_cascades_are_corrected_by_their_models() -> None:
     rankers = {"one": data.X[:, 0], "two": data.X[:, 1]}
     for model, users in (("trust", Users(trust=0.8)), ("dbn", Users(model="cascade", go_on=0.7))):
         log = simulate_log(data, rankers, 150 * data.n_queries, users=users, random_state=1)
-        result = train_on_clicks(data, log, click_model=model, parameters=TREES, n_jobs=1)
+        result = train_on_clicks(data, log, click_model=model, parameters=TREES, model_parameters=FEW, n_jobs=1)
         assert result.held_out.best == model
         assert _ndcg(result.unbiased, test) > _ndcg(result.naive, test) + 0.005
     with pytest.raises(DataError, match="the click model dbn has no propensities"):
