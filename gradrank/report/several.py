@@ -223,7 +223,7 @@ def read_report(path: str | Path) -> ReadReport:
         raise DataError(f"is a report of another version, expected {VERSION}: write it again", path=path)
     try:
         return _of_summary(value, path)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise DataError("is a report that is damaged: what it tells of itself is not whole", path=path) from None
 
 

@@ -70,9 +70,9 @@ def kept(run: Mapping[str, Any], path: Path, *, whole: bool = True) -> Fitted | 
     ranker = load_ranker(path)
     found = ranker.training.get("crossfit")
     try:
-        left, curve = found["run"], np.array(found["curve"], dtype=np.float64)  # type: ignore[index]
+        left, curve = dict(found["run"]), np.array(found["curve"], dtype=np.float64)  # type: ignore[index]
         fitted = Fitted(ranker, curve, float(found["seconds"]), bool(found["cut_short"]))  # type: ignore[index]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise ModelError("is no member of a portfolio; choose another folder", path=path) from None
     differing = [key for key in sorted({*run, *left}) if left.get(key) != run.get(key)]
     if differing:

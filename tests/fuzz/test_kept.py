@@ -3,11 +3,17 @@ as many as one likes."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gradrank.errors import DataError, ModelError
+from gradrank.report.several import read_report
+from gradrank.selection.kept import kept as kept_member
 from tests.conftest import EXAMPLES
 from tests.fuzz import kept, labeling
 
@@ -20,3 +26,23 @@ def test_changed_files_are_refused_or_taken(target, tmp_path: Path) -> None:
     assert {target.run(valid, tmp_path) for valid in target.seeds().values()} == {"accepted"}
     outcomes = Counter(target.run(target.input(number), tmp_path) for number in range(INPUTS))
     assert outcomes["refused"] > INPUTS // 10
+
+
+@pytest.mark.parametrize("queries", ["Infinity", "NaN", '"x"', "null", "[]"])
+def test_a_report_of_that_many_queries(queries: str, tmp_path: Path) -> None:
+    content = kept.report_bytes().decode()
+    path = tmp_path / "r.html"
+    path.write_text(re.sub(r'"queries": ?\d+', f'"queries": {queries}', content, count=1))
+    assert path.read_text() != content
+    with pytest.raises(DataError, match=r"r\.html: is a report that is damaged"):
+        read_report(path)
+
+
+@pytest.mark.parametrize("run", [7, "x", [1], None])
+def test_a_member_of_such_a_run(run: Any, tmp_path: Path) -> None:
+    content = json.loads(kept.member_bytes())
+    content["training"]["crossfit"]["run"] = run
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(ModelError, match=r"m\.json: is no member of a portfolio"):
+        kept_member({}, path)

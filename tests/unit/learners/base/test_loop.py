@@ -54,10 +54,12 @@ class Ranks(ResumableCourse):
     def pack(self, manifest: dict[str, Any]) -> bytes:
         return json.dumps({**manifest, "made": self.made}).encode()
 
-    def unpack(self, content: bytes) -> dict[str, Any]:
+    def unpack(self, content: bytes) -> tuple[dict[str, Any], list[int]]:
         manifest: dict[str, Any] = json.loads(content)
-        self.made = list(manifest["made"])
-        return manifest
+        return manifest, list(manifest["made"])
+
+    def take_over(self, state: list[int]) -> None:
+        self.made = state
 
 
 def monitor(*, decides: bool = True) -> Monitor:
@@ -175,8 +177,10 @@ def test_a_state_of_other_settings_or_none_at_all_is_refused(tmp_path: Path) -> 
     assert resume(Ranks([1]), path, {}) is None
     course = Ranks([1, 2])
     run_course(course, monitor(), keeper=keeper(course, path, {"rate": 0.1, "data": "x"}, 1))
+    other = Ranks([1, 2])
     with pytest.raises(TrainingError, match=r"state: belongs to another run \(rate differ\)"):
-        resume(Ranks([1, 2]), path, {"rate": 0.2, "data": "x"})
+        resume(other, path, {"rate": 0.2, "data": "x"})
+    assert other.made == []  # nothing of it was taken over
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(TrainingError, match="state: is not a checkpoint that can be read; delete it"):
         resume(Ranks([1, 2]), path, {"rate": 0.1, "data": "x"})
