@@ -35,6 +35,8 @@ _PIECES = re.compile(
     r"|^<!-- show: (?P<show>\S+) -->$",
     re.MULTILINE | re.DOTALL,
 )
+# The one way in which a command may fail: the page is about its exit code.
+TELLS_STATUS = ' || echo "exit code $?"'
 # Lines of HTML that lay a page out; a notebook has no use for them.
 _LAYOUT = re.compile(r"^</?div.*>\n", re.MULTILINE)
 _GAP = re.compile(r"\n\s*\n")
@@ -171,7 +173,8 @@ def run_shell(piece: Piece, where: str) -> None:
 
     from gradrank.cli.main import app
 
-    for line in commands(piece.text):
+    for whole in commands(piece.text):
+        line = whole.removesuffix(TELLS_STATUS)
         if line.startswith("gradrank ") and not re.search(r"[|><&;$]", re.sub(r"'[^']*'|\"[^\"]*\"", "", line)):
             result = CliRunner().invoke(app, shlex.split(line, comments=True)[1:])
             output, status = result.output, result.exit_code
@@ -181,7 +184,9 @@ def run_shell(piece: Piece, where: str) -> None:
             done = subprocess.run(line, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             output, status = done.stdout, done.returncode
         piece.output.text += output
-        if status != 0:
+        if status != 0 and line != whole:
+            piece.output.text += f"exit code {status}\n"
+        elif status != 0:
             raise RuntimeError(f"{where}: {line}\nends with {status}:\n{output}")
 
 

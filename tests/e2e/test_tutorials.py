@@ -139,6 +139,12 @@ def test_what_fails_stops_the_page(text: str, error: Any, message: str, tmp_path
     assert Path.cwd() == before
 
 
+def test_a_page_may_be_about_an_exit_code(tmp_path: Path) -> None:
+    page = write(tmp_path, '# Page\n\n```sh\ngradrank info nothing.txt || echo "exit code $?"\n```\n')
+    (_, block) = runner.run(page, tmp_path)
+    assert block.output.text.endswith("no such file\nexit code 2\n")
+
+
 def test_figures_tables_and_files_are_shown(tmp_path: Path) -> None:
     page = write(
         tmp_path,
