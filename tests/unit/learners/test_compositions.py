@@ -31,7 +31,7 @@ def fitted(kind: str, objective: str, **more: Any) -> RankingEstimator:
 @pytest.mark.parametrize("measure", ["NDCG", "MAP", "NDCG@3"])
 def test_without_weight_the_model_is_that_of_the_plain_measure(kind: str, measure: str) -> None:
     plain = fitted(kind, measure).predict(PARTS["test"])
-    assert len(np.unique(plain)) > 100
+    assert len(np.unique(plain)) > 50
     names = [
         f"Tiered({measure}, CNDCG(label=clicks), weight=0)",
         f"Scheduled({measure}, CNDCG(label=clicks), w0=0, eta=0)",
@@ -49,8 +49,8 @@ def test_a_little_weight_changes_little() -> None:
         name = f"Tiered(NDCG, CNDCG(label=clicks), weight={weight})"
         systems[str(weight)] = fitted("newton", name, n_estimators=40, learning_rate=0.1)
     means = compare(PARTS["test"], systems, ["NDCG@5", "CNDCG(label=clicks)@5"], baseline="plain").evaluation.means()
-    assert means["0.01"]["NDCG@5"] == pytest.approx(means["plain"]["NDCG@5"], abs=0.02)
-    assert means["0.3"]["NDCG@5"] == pytest.approx(means["plain"]["NDCG@5"], abs=0.03)
+    assert means["0.01"]["NDCG@5"] > means["plain"]["NDCG@5"] - 0.02
+    assert means["0.3"]["NDCG@5"] > means["plain"]["NDCG@5"] - 0.03
     assert means["0.3"]["CNDCG(label=clicks)@5"] > means["plain"]["CNDCG(label=clicks)@5"]
     # What the bare λ's reach with as many trees.
     bare = fitted("newton", "Tiered(Lambda(NDCG), Lambda(CNDCG(label=clicks)), weight=0.01)", n_estimators=40,

@@ -110,8 +110,9 @@ def test_the_trade_off_shows_the_differences(tmp_path) -> None:
     # With these λ's the differences vary little enough for 20 validation queries.
     tiers = ", ".join(f"Lambda({measure}, normalize=log, gap=true)" for measure in ("NDCG@3", "CNDCG@3"))
     learner = LambdaMART(
-        f"Tiered({tiers})", n_estimators=6, num_leaves=15, learning_rate=0.05, min_child_samples=5, n_jobs=1
-    )
+        f"Tiered({tiers})", n_estimators=6, num_leaves=15, learning_rate=0.05, reg_lambda=0.0, min_child_samples=5,
+        n_jobs=1,
+    )  # fmt: skip
     found = sweep(learner, DATA["train"], DATA["vali"], [0.3, 0.7], test_data=DATA["test"])
     axis = tradeoff_figure(found, "test").axes[0]
     rows = {(row.system, str(row.measure)): row.test.difference for row in found.comparison("test").rows}
