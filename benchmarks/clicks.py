@@ -38,7 +38,7 @@ from gradrank.data.clicks.sessions import session_data
 from gradrank.data.clicks.simulate import Users, simulate_log
 from gradrank.selection.unbiased import CLICKS, OBJECTIVE, train_on_clicks
 
-TREES = {"n_estimators": 150, "learning_rate": 0.1, "num_leaves": 15}
+TREES = {"n_estimators": 150, "learning_rate": 0.1, "num_leaves": 15, "reg_lambda": 0.0}
 OURS, TRUE = "gradrank unbiased", "true labels"
 MAIN = (TRUE, OURS, "gradrank naive", "LightGBM position", "XGBoost lambdarank_unbiased")
 OTHERS = ("LightGBM naive", "gradrank inverse propensity", "gradrank position terms")
