@@ -231,8 +231,9 @@ def test_careful_and_fast_sums_over_orders_agree(scores: list[float], random_sta
     )[0]
     fast, careful = np.empty((2, k)), np.empty((2, k))
     sums, best = np.empty(1 << k), np.empty(1 << k, dtype=np.int8)
-    one = _narrow_list(k, z, z.max(), chances, True, sums, np.empty(2 << k), *fast)
-    two = _wide_list(k, z, chances, np.empty((k, k)), best, sums, *careful)
+    weights = np.random.default_rng(random_state).random(k) + 0.5
+    one = _narrow_list(k, z, z.max(), weights, chances, True, sums, np.empty(2 << k), *fast)
+    two = _wide_list(k, z, weights, chances, np.empty((k, k)), best, sums, *careful)
     np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(fast, careful, rtol=1e-9, atol=1e-9)
 
