@@ -41,9 +41,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from train import made_up
 
 from gradrank import LambdaMART, RankingData
+from gradrank.data.artificial import make_data
 from gradrank.data.formats.registry import write_data
 from gradrank.learners.trees.crew_training import model_digest
 from gradrank.learners.trees.remote import fit_on_workers
@@ -51,6 +51,7 @@ from gradrank.measures import NDCG
 from gradrank.models.trees.ensemble import TreeEnsemble
 
 FILES = 12
+DOCS = (40, 200)
 
 
 @dataclass
@@ -371,7 +372,11 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # nothing is left running
     warnings.simplefilter("ignore")
     logging.getLogger("distributed").setLevel(logging.ERROR)
-    train, valid = made_up(given.docs, given.features), made_up(given.docs // 5, given.features, 1)
+    # One truth for both parts: the first queries are to learn from.
+    queries = 2 * given.docs // sum(DOCS)
+    every_query = make_data(queries + queries // 5, n_docs=DOCS, n_features=given.features, noise=0.3, random_state=1)
+    train = every_query.take_queries(np.arange(queries))
+    valid = every_query.take_queries(np.arange(queries, every_query.n_queries))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         for name, data in (("train", train), ("little", valid.take_queries(np.arange(4 * FILES)))):

@@ -1,15 +1,17 @@
 """Defaults beside those of LightGBM, XGBoost and CatBoost, and the grid that the rule was chosen on.
 
-Run: python benchmarks/defaults.py [--grid | --added | --short] [--mq2007 FOLDER] [--lightgbm-rank FOLDER] [--seeds 301]
-     [--sizes 300x40,3000x20:0,…] [--only TEXT] [--processes 2] [--store FOLDER]
+Run: python benchmarks/defaults.py [--grid | --added | --short | --forms] [--mq2007 FOLDER] [--lightgbm-rank FOLDER]
+     [--seeds 301] [--sizes 300x40,3000x20:0,…] [--families crossed:500x60x30,…] [--only TEXT] [--processes 2]
+     [--store FOLDER]
 
 A row is a contestant, a column a data set: test NDCG@10, and the CPU seconds that training took. Without
 ``--grid`` the contestants are gradrank without options, with validation data and without; gradrank with
 ``reg_lambda=0`` and as its first defaults were (300 trees of 15 leaves, rate 0.05); each other tool without options;
 and each with a lower rate, more trees and early stopping on the validation data. ``--grid`` has shapes of gradrank's
 trees instead, each with several patiences; ``--added`` values of ``reg_lambda``; ``--short`` the weights of LambdaWide
-on short lists, beside LightGBM. No test part of MQ2007 is touched: one half of a validation part chooses the number of
-trees, the other judges. Results are kept in a folder, so that nothing is trained twice.
+on short lists, beside LightGBM; ``--forms`` the ways to weigh pairs that a measure's λ's may have. ``--families``
+adds data of other makes (families.py). No test part of MQ2007 is touched: one half of a validation part chooses the
+number of trees, the other judges. Results are kept in a folder, so that nothing is trained twice.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from typing import Any
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
+from families import family_splits
 from numpy.typing import NDArray
 
 from gradrank import LambdaMART, make_splits
@@ -53,6 +56,7 @@ MUS = (0.05, 0.5, 1.0, 2.0)
 # Curvature that is added to leaves.
 ADDED = (0.0, 2.0, 5.0, 10.0, 20.0)
 SHORT_SIZES = "1000x10,1000x10:0,2000x6,700x15"
+FORM_MUS = (0.0, 0.05, 0.1, 0.2)
 WIDE = "LambdaWide(NDCG, normalize=log, gap=true, goal={goal}, mu={mu})"
 
 
@@ -64,6 +68,9 @@ def parts(key: Key) -> Parts:
     if kind == "artificial":
         _, queries, docs, noise, seed = key
         data = make_splits(queries, n_docs=docs, n_features=FEATURES, noise=noise, random_state=seed)
+        return data["train"], data["vali"], data["test"]
+    if kind == "family":
+        data = family_splits(*key[1:])
         return data["train"], data["vali"], data["test"]
     if kind == "mq2007":
         _, folder, fold, half = key
@@ -108,6 +115,8 @@ def title(key: Key) -> str:
     """
     if key[0] == "artificial":
         return f"{key[1]}×{key[2]} noise {key[3]:g} seed {key[4]}"
+    if key[0] == "family":
+        return f"{key[1]} {key[2]}×{key[3]}×{key[4]} seed {key[5]}"
     return f"MQ2007 fold {key[2]}{'ab'[key[3]]}" if key[0] == "mq2007" else f"lightgbm-rank {key[2] + 1}"
 
 
@@ -323,12 +332,42 @@ def short_jobs(keys: Sequence[Key], goal: str, store: str) -> dict[tuple[str, Ke
     return jobs
 
 
+def form_jobs(keys: Sequence[Key], goal: str, store: str) -> dict[tuple[str, Key], Any]:
+    """Shares of the gains' difference, with λ's divided by the gap of the scores and not; all else by default."""
+    jobs: dict[tuple[str, Key], Any] = {}
+    for key in keys:
+        for gap in ("true", "false"):
+            for mu in FORM_MUS:
+                kind, option = ("LambdaWide", f", mu={mu}") if mu else ("Lambda", "")
+                objective = f"{kind}(NDCG, normalize=log, gap={gap}, goal={goal}{option})"
+                jobs[f"gap {gap}, μ = {mu}", key] = (key, "gradrank", {"objective": objective}, goal, store)
+        for name in ("LightGBM, early stopping", "LightGBM, full list, rate 0.05, early stopping"):
+            jobs[name, key] = (key, *CONTESTANTS[name], goal, store)
+    return jobs
+
+
+def families(wanted: str, seeds: Sequence[int]) -> list[Key]:
+    """Data sets of the family such as ``rare:400x30x20``: queries, documents, features.
+
+    >>> families("rare:400x30x20", [1])
+    [('family', 'rare', 400, 30, 20, 1)]
+    """
+    found: list[Key] = []
+    for seed in seeds:
+        for item in filter(None, wanted.split(",")):
+            name, _, shape = item.partition(":")
+            found.append(("family", name, *(int(number) for number in shape.split("x")), seed))
+    return found
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--grid", action="store_true")
     parser.add_argument("--added", action="store_true")
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--forms", action="store_true")
+    parser.add_argument("--families", default="", help="such as crossed:500x60x30,rare:400x30x20")
     parser.add_argument("--goal", default="NDCG@10")
     parser.add_argument("--mq2007", type=Path)
     parser.add_argument("--folds", default="1,2")
@@ -344,6 +383,7 @@ def main() -> None:
     store, goal = str(given.store), given.goal
     sizes = given.sizes or (SHORT_SIZES if given.short else SIZES)
     keys = artificial(sizes, map(int, given.seeds.split(","))) if sizes != "none" else []
+    keys += families(given.families, [int(seed) for seed in given.seeds.split(",")])
     if given.mq2007:
         keys += [("mq2007", str(given.mq2007), int(fold), half) for fold in given.folds.split(",") for half in (0, 1)]
     if given.lightgbm_rank:
@@ -352,6 +392,8 @@ def main() -> None:
         jobs = grid_jobs(keys, goal, store)
     elif given.added:
         jobs = added_jobs(keys, goal, store)
+    elif given.forms:
+        jobs = form_jobs(keys, goal, store)
     elif given.short:
         jobs = short_jobs(keys, goal, store)
     else:
