@@ -372,11 +372,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # nothing is left running
     warnings.simplefilter("ignore")
     logging.getLogger("distributed").setLevel(logging.ERROR)
-    # One truth for both parts: the first queries are to learn from.
-    queries = 2 * given.docs // sum(DOCS)
-    every_query = make_data(queries + queries // 5, n_docs=DOCS, n_features=given.features, noise=0.3, random_state=1)
-    train = every_query.take_queries(np.arange(queries))
-    valid = every_query.take_queries(np.arange(queries, every_query.n_queries))
+    make = partial(make_data, n_docs=DOCS, n_features=given.features, noise=0.3, random_state=1)
+    train, valid = make(2 * given.docs // sum(DOCS), part=0), make(given.docs // 5 * 2 // sum(DOCS), part=1)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         for name, data in (("train", train), ("little", valid.take_queries(np.arange(4 * FILES)))):

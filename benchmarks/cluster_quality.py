@@ -16,24 +16,26 @@ import argparse
 import json
 import tempfile
 import warnings
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from train import made_up
 
 from gradrank import LambdaMART, evaluate
+from gradrank.data.artificial import make_data
 from gradrank.data.formats.registry import write_data
 
 MEASURE = "NDCG@10"
 FILES = 4
+DOCS = (40, 200)
 
 
 def values_of(seed: int, given: argparse.Namespace) -> dict[str, np.ndarray]:
     """NDCG@10 of each test query for each way to train."""
-    train = made_up(given.docs, given.features, 3 * seed)
-    valid = made_up(given.docs // 4, given.features, 3 * seed + 1)
-    test = made_up(given.test_docs, given.features, 3 * seed + 2)
+    make = partial(make_data, n_docs=DOCS, n_features=given.features, noise=0.3, random_state=seed)
+    counts = [2 * docs // sum(DOCS) for docs in (given.docs, given.docs // 4, given.test_docs)]
+    train, valid, test = (make(count, part=part) for part, count in enumerate(counts))
     parameters = {"n_estimators": given.trees, "num_leaves": given.leaves, "random_state": seed, "n_jobs": 2}
     with tempfile.TemporaryDirectory() as place:
         for name, data in (("train", train), ("valid", valid)):
