@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes
+from gradrank.cli.common import Notes, check_log
 from gradrank.errors import DataError
 from gradrank.serve.settings import Limits, MissingFeatures, Settings, UnknownFeatures, parse_shares, parse_sources
 
@@ -117,6 +117,10 @@ def serve(
 
     keys = load_keys(api_keys, notes.say)
     access_file = None if access_log == _STANDARD_ERROR else Path(access_log)
+    for file in (log, access_file):
+        # Both before either is begun.
+        if file is not None:
+            check_log(file)
     if processes > 1:
         from gradrank.serve.processes import Plan, run_processes
 
