@@ -77,10 +77,13 @@ def serve(
         float, typer.Option("--max-seconds", help="Most seconds from request to answer.")
     ] = _LIMITS.seconds,
     at_once: Annotated[
-        int, typer.Option("--at-once", min=1, help="Requests held in memory at once; others wait.")
+        int, typer.Option("--at-once", min=1, help="Requests worked for, and large bodies held in memory; others wait.")
     ] = _LIMITS.at_once,
     waiting: Annotated[
-        int, typer.Option("--waiting", min=1, help="Requests that may wait; more are turned away.")
+        int,
+        typer.Option(
+            "--waiting", min=1, help="Requests that may wait, for a place or their own body; more are turned away."
+        ),
     ] = _LIMITS.waiting,
     watch: Annotated[
         float,
