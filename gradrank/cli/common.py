@@ -220,12 +220,13 @@ def write_labels(labels: NDArray[np.float32], path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder to write to, if it is not there."""
+    """Make a folder to write to, if it is not there; one that is there must take files."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = "is a file, expected a folder" if path.is_file() else f"cannot be made: {error.strerror}"
         raise DataError(reason, path=path) from None
+    _try_to_write_in(path, path)
 
 
 def check_writable(path: Path, *inputs: Path | None) -> None:
@@ -239,8 +240,21 @@ def check_writable(path: Path, *inputs: Path | None) -> None:
         if not os.access(path, os.W_OK):
             raise DataError("cannot be written: Permission denied", path=path)
         return
+    _try_to_write_in(path.parent, path)
+
+
+def check_log(path: Path) -> None:
+    """Find out that lines cannot be appended to a file; one that is there may lie in a folder that takes no others."""
+    if not path.is_file():
+        check_writable(path)
+    elif not os.access(path, os.W_OK):
+        raise DataError("cannot be written: Permission denied", path=path)
+
+
+def _try_to_write_in(folder: Path, path: Path) -> None:
+    """Make a file without a name in a folder; if that fails, it is said of a path."""
     try:
-        with tempfile.TemporaryFile(dir=path.parent):
+        with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise DataError(f"cannot be written: {error.strerror}", path=path) from None

@@ -18,7 +18,7 @@ from gradrank.experiments.processes import side_by_side
 from gradrank.experiments.trainings import code_version
 from gradrank.learners.algorithms import algorithm
 from gradrank.measures import measure_values
-from gradrank.runtime.files import replacing
+from gradrank.runtime.files import made_folder, replacing
 
 Values = dict[str, NDArray[np.float64]]
 """Values per query by measure."""
@@ -84,7 +84,7 @@ def run_cells(
         found[number] = values
         file, cell = files[number], cells[number]
         if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
+            made_folder(file.parent)
             with replacing(file) as temporary, open(temporary, "wb") as stream:
                 np.savez(stream, **values)  # type: ignore[arg-type]
         first = cell.measures[-2] if len(cell.measures) > 1 else cell.measures[0]

@@ -19,7 +19,7 @@ from gradrank.experiments.result import Result, shown
 from gradrank.experiments.seeds import over_seeds
 from gradrank.experiments.settings import Scale
 from gradrank.learners.base.training_facts import package_versions
-from gradrank.runtime.files import replacing
+from gradrank.runtime.files import made_folder, replacing
 from gradrank.runtime.warned import warnings_told
 from gradrank.version import __version__
 
@@ -108,7 +108,7 @@ def write(result: Result, folder: Path, *, command: str, seconds: float) -> None
 
     ``seconds`` are those of this run: trainings that were kept from before are not in them.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    made_folder(folder)
     made = {"command": command, "seconds": round(seconds, 1), "versions": _versions()}
     # The single runs are in their summary: a kept file stays small.
     kept = {key: value for key, value in result.to_dict().items() if key != "runs"}

@@ -26,6 +26,7 @@ from gradrank.learners.algorithms import algorithm
 from gradrank.models.ranker import Ranker
 from gradrank.models.registry import load_ranker
 from gradrank.models.trees.ensemble import TreeEnsemble
+from gradrank.runtime.files import made_folder
 
 # Rooms whose code a training depends on.
 _TRAINING_CODE = ("combine", "learners", "measures", "models", "objectives", "ranking.py")
@@ -119,7 +120,7 @@ def trained(trainings: Sequence[Training], run: Run) -> list[Ranker]:
         number = waiting[place]
         path = files[number]
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            made_folder(path.parent)
             ranker.save(path)
         found[number] = ranker
         run.say(f"{len(found)} of {len(trainings)}: {trainings[number].name}{_value(ranker)}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradrank.errors import DataError, MissingExtraError
 from gradrank.evaluation.tables import Table
-from gradrank.runtime.files import replacing
+from gradrank.runtime.files import made_folder, replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -113,11 +113,7 @@ def render_page(title: str, sections: Sequence[Section], notes: Sequence[str] = 
 
 def write_folder(folder: str | Path, sections: Sequence[Section], suffix: str = ".svg") -> list[Path]:
     """Write every figure into a folder, which is made; returns the files."""
-    folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"cannot be made into a folder: {error.strerror}", path=folder) from None
+    folder = made_folder(Path(folder))
     written = []
     for section in sections:
         if section.figure is not None:

@@ -170,6 +170,21 @@ def temporary_folder(path: str | Path, *, said: Path | None = None) -> Iterator[
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def made_folder(path: Path) -> Path:
+    """The folder of a path, made with those above it if it is not there.
+
+    >>> made_folder(Path("/dev/null/new"))
+    Traceback (most recent call last):
+        ...
+    gradrank.errors.DataError: /dev/null/new: cannot be made into a folder: Not a directory
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot be made into a folder: {error.strerror}", path=path) from None
+    return path
+
+
 def not_written(error: OSError, path: str | Path) -> DataError:
     """The error that says that a file could not be written.
 

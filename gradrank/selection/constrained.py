@@ -21,9 +21,10 @@ from gradrank.models.registry import under_names_of
 from gradrank.models.trees.merge import merged
 from gradrank.models.weighted_sum import WeightedSum
 from gradrank.objectives import Objective, Scheduled, Tiered, recommended
+from gradrank.runtime.files import made_folder
 from gradrank.selection.improvement import Improvement, Stop
 from gradrank.selection.keep import Keep
-from gradrank.selection.sweep import Fit, made_folder, trained
+from gradrank.selection.sweep import Fit, trained
 
 WEIGHTS = (0.3, 0.7)
 """Weights of the goal between the baseline and a ranker that is trained for the goal alone."""

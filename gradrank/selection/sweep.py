@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import DataError, TrainingError
+from gradrank.errors import TrainingError
 from gradrank.evaluation.compare import Comparison, TestName, compare
 from gradrank.evaluation.evaluate import Evaluation, evaluate
 from gradrank.evaluation.sensitivity import warn_about_few_queries
@@ -22,6 +22,7 @@ from gradrank.measures import AnyMeasure, Graded, Measure, single_measures
 from gradrank.models.ranker import Ranker, plain
 from gradrank.models.registry import load_ranker
 from gradrank.objectives import Objective, Tiered, parse_objective
+from gradrank.runtime.files import made_folder
 from gradrank.selection.choice import Choice, choose
 from gradrank.selection.weights import WEIGHTS, Shares, Weight, named_shares, reweighted
 
@@ -186,14 +187,6 @@ def sweep(
     remedy = "take more validation queries" + ("" if margin is not None else ", or rule out harm with a margin")
     warn_about_few_queries(trusted, parts[0], "the choice of the weight", level=level, remedy=remedy)
     return Sweep(grid, rankers, evaluations, choice, test)
-
-
-def made_folder(path: Path) -> Path:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"cannot be made into a folder: {error.strerror}", path=path) from None
-    return path
 
 
 def graded_objective(learner: RankingEstimator) -> Tiered:

@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import DataError, GradrankError, TrainingError
+from gradrank.errors import GradrankError, TrainingError
 from gradrank.learners.base.loop import Callback
+from gradrank.runtime.files import made_folder
 from gradrank.selection.crossfit import Ends, Fitted, Task, fit_fold
 from gradrank.selection.kept import keep, kept, path_of, run_facts
 from gradrank.selection.processes import Processes
@@ -67,10 +68,7 @@ class Team:
 
     def __enter__(self) -> Self:
         if self.folder is not None:
-            try:
-                self.folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise DataError(f"cannot be made into a folder: {error.strerror}", path=self.folder) from None
+            made_folder(self.folder)
         if self._client is not None:
             from gradrank.selection.dask_team import DaskTeam, workers_of
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from gradrank.errors import MissingExtraError
 from gradrank.serve.api_keys import ApiKeys
+from gradrank.serve.bodies import Body
 from gradrank.serve.line_log import LineLog, now
 from gradrank.serve.metrics import CONTENT_TYPE
 from gradrank.serve.openapi import description
@@ -75,7 +76,8 @@ class App:
         self._on_start = on_start
         limits = service.settings.limits
         self._slots = asyncio.Semaphore(limits.at_once)
-        self._waiting = 0
+        self._room = asyncio.Semaphore(limits.at_once)
+        self._admitted = 0
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="gradrank-serve")
         self._openapi = _json(description(limits))
         self._app = Starlette(
@@ -184,7 +186,7 @@ class App:
         return _answer({"status": "ok"})
 
     async def _readiness(self, request: Request) -> Response:
-        if self._waiting >= self.service.settings.limits.waiting:
+        if self._is_full():
             return _answer({"error": "too many requests are waiting"}, 503)
         return _answer({"status": "ready"})
 
@@ -212,44 +214,59 @@ class App:
             return _answer({"error": "the client has gone"}, 400)
 
     async def _in_turn(self, request: Request, work: Callable[[Request, bytes], Response]) -> Response:
-        limits, metrics = self.service.settings.limits, self.service.metrics
+        limits = self.service.settings.limits
         _check_length(request, limits.bytes)
-        if self._waiting >= limits.waiting:
+        if self._is_full():
             raise RequestError("too many requests are waiting", 503, "waiting")
         ends = time.monotonic() + limits.seconds
-        self._waiting += 1
-        metrics.waiting.set(self._waiting)
+        body = Body(request.stream(), limits.bytes, self._room)
+        self._admitted += 1
         try:
-            async with asyncio.timeout(limits.seconds) if self._slots.locked() else nullcontext():
+            # The place is taken with the whole body in hand: who sends slowly keeps nobody from being answered.
+            content = await self._with_place(body, ends)
+            try:
+                return await self._worked(request, content, work, ends)
+            finally:
+                self.service.metrics.in_flight.dec()
+                self._slots.release()
+        finally:
+            body.release()
+            self._admitted -= 1
+
+    async def _with_place(self, body: Body, ends: float) -> bytes:
+        """Wait for the whole body, and then for a place, which is the caller's to give back."""
+        metrics, seconds = self.service.metrics, self.service.settings.limits.seconds
+        metrics.waiting.inc()
+        try:
+            content = await body.arrived(seconds, ends)
+            async with asyncio.timeout(ends - time.monotonic()) if self._slots.locked() else nullcontext():
                 await self._slots.acquire()
         except TimeoutError:
             raise RequestError("the server is too busy to answer in time", 503, "busy") from None
         finally:
-            self._waiting -= 1
-            metrics.waiting.set(self._waiting)
+            metrics.waiting.dec()
         metrics.in_flight.inc()
+        return content
+
+    async def _worked(
+        self, request: Request, content: bytes, work: Callable[[Request, bytes], Response], ends: float
+    ) -> Response:
+        if len(content) < _LARGE_BODY:
+            return work(request, content)
+        done = asyncio.get_running_loop().run_in_executor(self._threads, work, request, content)
         try:
-            try:
-                async with asyncio.timeout(ends - time.monotonic()):
-                    body = await _body(request, limits.bytes)
-            except TimeoutError:
-                raise RequestError(
-                    f"the request's body did not arrive within {limits.seconds:g} seconds", 408, "slow"
-                ) from None
-            if len(body) < _LARGE_BODY:
-                return work(request, body)
-            done = asyncio.get_running_loop().run_in_executor(self._threads, work, request, body)
-            try:
-                async with asyncio.timeout(ends - time.monotonic()):
-                    # Shielded: a kernel cannot be stopped, and its slot must not be given away before it ends.
-                    return await asyncio.shield(done)
-            except TimeoutError:
-                await asyncio.wait([done])
-                done.exception()
-                raise RequestError(f"the request took longer than {limits.seconds:g} seconds", 503, "slow") from None
-        finally:
-            metrics.in_flight.dec()
-            self._slots.release()
+            async with asyncio.timeout(ends - time.monotonic()):
+                # Shielded: a kernel cannot be stopped, and its slot must not be given away before it ends.
+                return await asyncio.shield(done)
+        except TimeoutError:
+            await asyncio.wait([done])
+            done.exception()
+            seconds = self.service.settings.limits.seconds
+            raise RequestError(f"the request took longer than {seconds:g} seconds", 503, "slow") from None
+
+    def _is_full(self) -> bool:
+        limits = self.service.settings.limits
+        return self._admitted >= limits.at_once + limits.waiting
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> Any:
@@ -269,17 +286,6 @@ def _check_length(request: Request, most: int) -> None:
     length = request.headers.get("content-length")
     if length is not None and length.isascii() and length.isdigit() and int(length[:20]) > most:
         raise RequestError(f"the body is of {int(length[:20]):,} bytes, expected at most {most:,}", 413, "bytes")
-
-
-async def _body(request: Request, most: int) -> bytes:
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise RequestError(f"the body is of more than {most:,} bytes", 413, "bytes")
-        if part:
-            parts.append(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _key_of(scope: Scope) -> str:

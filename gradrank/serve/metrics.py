@@ -84,13 +84,13 @@ class Metrics:
         self.refused = Counter("gradrank_refused", "Requests refused, by reason", ["reason"], registry=self.registry)
         self.in_flight = Gauge(
             "gradrank_requests_in_flight",
-            "Requests being read or scored",
+            "Requests being parsed or scored",
             registry=self.registry,
             multiprocess_mode="livesum",
         )
         self.waiting = Gauge(
             "gradrank_requests_waiting",
-            "Requests waiting for their turn",
+            "Requests whose body is arriving, or that wait for their turn",
             registry=self.registry,
             multiprocess_mode="livesum",
         )

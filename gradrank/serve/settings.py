@@ -110,9 +110,9 @@ class Limits:
     seconds: float = 10.0
     """Seconds from a request's first byte to its answer."""
     at_once: int = 64
-    """Requests whose bodies are held in memory at once; others wait unread."""
+    """Requests that are worked for at once, and bodies of more than 64 KiB that are held in memory; others wait."""
     waiting: int = 4096
-    """Requests that may wait; more are turned away."""
+    """Requests beyond these that may wait, for their bodies to arrive or for a place; more are turned away."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

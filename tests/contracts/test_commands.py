@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
-from gradrank.cli.main import app
 from gradrank.models.linear import LinearRanker
-from tests.support.commands import content_of, error_of, run
+from tests.support.commands import COMMANDS, content_of, error_of, run
 
 HEAVY = {"numpy", "scipy", "numba", "sklearn", "lightgbm", "torch", "pandas", "polars", "pyarrow", "matplotlib"}
 
@@ -197,15 +193,6 @@ WRONG: dict[str, list[tuple[tuple[object, ...], str]]] = {
 }
 
 
-def all_commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from all_commands(command, (*path, name))
-        else:
-            yield " ".join((*path, name)), command
-
-
-COMMANDS = dict(all_commands(typer.main.get_command(app)))
 CASES = [(command, *case) for command, cases in WRONG.items() for case in cases]
 
 

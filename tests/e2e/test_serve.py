@@ -166,7 +166,7 @@ def test_several_processes_share_socket_counters_logs_and_signals(tmp_path: Path
         body = b'{"documents": [[3]]}'
         head = "POST /v1/rank HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
         begun.sendall(head.encode() + f"content-length: {len(body)}\r\n\r\n".encode() + body[:10])
-        while counted(port, "gradrank_requests_in_flight") != 1:
+        while counted(port, "gradrank_requests_waiting") != 1:
             pass
         process.send_signal(signal.SIGTERM)
         begun.sendall(body[10:])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from gradrank.cli.main import app
@@ -17,6 +19,18 @@ COMMAND = "from gradrank.cli.main import run; run()"
 """The code of the ``gradrank`` script, for tests that put something before it."""
 PROGRAM = (sys.executable, "-c", COMMAND)
 """The script as the beginning of a call."""
+
+
+def _all_commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _all_commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+COMMANDS: dict[str, Any] = dict(_all_commands(typer.main.get_command(app)))
+"""Every command by its words, as Typer has it."""
 
 
 def run(*arguments: object) -> Result:

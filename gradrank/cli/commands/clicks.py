@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, load_data, write_labels
+from gradrank.cli.common import Notes, check_writable, load_data, write_labels
 from gradrank.cli.reading import Reading, reads_data
 from gradrank.errors import DataError
 
@@ -102,6 +102,10 @@ def clicks(
 
     if (method is Method.examined) != (propensities is not None):
         raise DataError("--method examined and --propensities FILE go together")
+    if output is not None:
+        check_writable(output)
+    if out is not None and not out.is_dir():  # a folder may be data in binary form, to be replaced
+        check_writable(out)
     known = None if propensities is None else read_propensities(propensities)
     with notes.working(f"reading {log}"):
         read = stream_click_labels(

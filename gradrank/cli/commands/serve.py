@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes
+from gradrank.cli.common import Notes, check_log
 from gradrank.errors import DataError
 from gradrank.serve.settings import Limits, MissingFeatures, Settings, UnknownFeatures, parse_shares, parse_sources
 
@@ -77,10 +77,13 @@ def serve(
         float, typer.Option("--max-seconds", help="Most seconds from request to answer.")
     ] = _LIMITS.seconds,
     at_once: Annotated[
-        int, typer.Option("--at-once", min=1, help="Requests held in memory at once; others wait.")
+        int, typer.Option("--at-once", min=1, help="Requests worked for, and large bodies held in memory; others wait.")
     ] = _LIMITS.at_once,
     waiting: Annotated[
-        int, typer.Option("--waiting", min=1, help="Requests that may wait; more are turned away.")
+        int,
+        typer.Option(
+            "--waiting", min=1, help="Requests that may wait, for a place or their own body; more are turned away."
+        ),
     ] = _LIMITS.waiting,
     watch: Annotated[
         float,
@@ -117,6 +120,10 @@ def serve(
 
     keys = load_keys(api_keys, notes.say)
     access_file = None if access_log == _STANDARD_ERROR else Path(access_log)
+    for file in (log, access_file):
+        # Both before either is begun.
+        if file is not None:
+            check_log(file)
     if processes > 1:
         from gradrank.serve.processes import Plan, run_processes
 
