@@ -9,7 +9,8 @@ OLDEST := .venv-oldest/bin
 RELEASE := .venv-release/bin
 PIP = -m pip install --quiet --disable-pip-version-check
 INSTALL = $(BIN)/python $(PIP) $(addprefix -c ,$(CONSTRAINTS))
-PYTEST := pytest -n 2 --dist worksteal
+# One more than cores: tests that kill, wait for one another's processes or for a browser leave a core idle.
+PYTEST := pytest -n 3 --dist worksteal
 # Where kernels and scorers are tested.
 CHECKED := $(addprefix tests/unit/,combine data/formats learners measures models objectives optimality test_ranking.py) \
   tests/contracts/test_measures.py tests/contracts/test_objectives.py tests/contracts/test_rankers.py tests/reference tests/fuzz/test_models.py

@@ -48,7 +48,7 @@ def test_kernels_under_another_setting(setting: str, mark: str, request: pytest.
         setting: "1",
         "NUMBA_OPT": "0",  # most of the time goes into compiling, half of it for speed that nobody needs here
         "NUMBA_CACHE_DIR": str(tmp_path if kept is None else kept.mkdir("numba_settings")),
-        "GRADRANK_TEST_EXAMPLES": "4",
+        "GRADRANK_TEST_EXAMPLES": "2" if setting == "NUMBA_DISABLE_JIT" else "4",
     }
     # NumPy warns of what a compiled kernel does without a word: overflow, division by zero. Numba warns of code that it
     # cannot keep, as some is without optimization.
