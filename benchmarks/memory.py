@@ -180,14 +180,14 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
         print(
             run([*GRADRANK, "score", str(model), str(data), "-o", str(scores), *threads], enter).line("score, limited")
         )
-        evaluate = [*GRADRANK, "evaluate", str(data), "--scores", f"scores={scores}", "-m", "NDCG@10"]
+        evaluate = [*GRADRANK, "evaluate", str(data), "--scores", str(scores), "-m", "NDCG@10"]
         print(run([*evaluate, "--format", "json", *threads], enter, folder / "value.json").line("evaluate, limited"))
         beside = folder / "memory.json"
         print(run([*me, "memory", str(data), str(beside)]).line("train and score in memory, no limit"))
         print(run([*me, "memory", str(data), str(beside.with_suffix(".x"))], enter).line("the same, limited"))
         print(f"same trees: {same_trees(model, beside)}, same scores: "
               f"{scores.read_bytes() == beside.with_suffix('.scores').read_bytes()}, NDCG@10 limited and in memory: "
-              f"{json.loads((folder / 'value.json').read_text())['scores']['NDCG@10']!r}, "
+              f"{json.loads((folder / 'value.json').read_text())[str(scores)]['NDCG@10']!r}, "
               f"{json.loads(beside.with_suffix('.value').read_text())['NDCG@10']!r}")  # fmt: skip
         text(options, folder, me, enter)
     finally:

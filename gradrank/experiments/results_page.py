@@ -45,7 +45,7 @@ def results_page(results: Sequence[Mapping[str, Any]]) -> str:
     """
     words = {result["name"]: overall(_claims(result)) for result in results}
     counted = Counter(words.values())
-    total = ", ".join(f"{counted[word]} {word}" for word in ("holds", "undecided", "does not hold"))
+    total = ", ".join(f"{word} {counted[word]}" for word in ("holds", "undecided", "does not hold"))
     counts = {result["name"]: _held(_claims(result)) for result in results}
     sizes = {result["name"]: _size(result) for result in results}
     rows = tuple(

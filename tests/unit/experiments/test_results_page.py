@@ -20,7 +20,7 @@ def test_the_page_is_made_from_the_kept_results() -> None:
 def test_shows_verdict_numbers_and_the_command(tmp_path: Path) -> None:
     result = run("svore-fig5", scale="tiny", out=tmp_path)
     page = results_page(kept_results(tmp_path))
-    assert "Of 1 that were run: 1 holds, 0 undecided, 0 does not hold." in page
+    assert "Of 1 that were run: holds 1, undecided 0, does not hold 0." in page
     assert "`gradrank experiment run svore-fig5 --scale tiny`" in page
     for claim in result.claims:
         assert claim.says in page
