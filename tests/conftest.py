@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,5 +17,8 @@ settings.load_profile("gradrank")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell's background jobs ignore Ctrl-C, and so would the commands that tests interrupt there.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "kernel: kernels on tiny data; also run without Numba and with checked indices")
     config.addinivalue_line("markers", "checked: kernels on small data; also run with checked indices")
