@@ -13,9 +13,11 @@ from gradrank.data.frames import frame_numbers, is_arrow_like, plain_frame
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, FeatureMismatch, ModelError
 from gradrank.models.categories import Categories
+from gradrank.runtime.warn import warn
 
 Matrix = NDArray[np.float32] | NDArray[np.float64]
 
+_SHOWN = 6
 # Names that tools make up for features that have none: ours and LETOR's, LightGBM's, XGBoost's.
 _MADE_UP_NAME = re.compile(r"(f|Column_)(\d+)")
 
@@ -104,6 +106,11 @@ def columns_by_name(given: Sequence[str], wanted: Sequence[str]) -> list[int] | 
     # are not, it is another set of features.
     numbers = made_up(given) + made_up(wanted)
     if len(given) == len(wanted) and (numbers == 2 or (numbers == 1 and not set(given) & set(wanted))):
+        if numbers == 1 and made_up(given):
+            warn(
+                f"the data's features have no names: its {len(given):,} are taken for the model's in their order, "
+                f"{', '.join(map(repr, wanted[:_SHOWN]))}{', …' if len(wanted) > _SHOWN else ''}"
+            )
         return None
     if len(given) != len(wanted) and made_up(given) and made_up(wanted):
         raise FeatureMismatch(found=len(given), expected=len(wanted))
