@@ -7,10 +7,11 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.roles import Columns, LabelChoice, resolve_roles
-from gradrank.data.tables import Beside, arrow, arrow_errors, data_of_table, require, to_table
+from gradrank.data.tables import Beside, arrow, arrow_errors, data_of_table, numbers, require, to_table
 from gradrank.errors import DataError
 from gradrank.runtime.suggestions import known_keywords
 
@@ -113,6 +114,30 @@ def is_frame(value: Any) -> bool:
     kind = type(value)  # a lazy frame would look its columns up
     named = hasattr(kind, "columns") or hasattr(kind, "column_names")
     return named and (hasattr(kind, "__arrow_c_stream__") or _package(value) in ("pandas", "polars", "pyarrow"))
+
+
+def is_arrow_like(value: Any) -> bool:
+    """Whether a frame has no columns to look up by name as pandas' and polars' have them: Arrow tables, lazy frames."""
+    return is_frame(value) and not (_package(value) in ("pandas", "polars") and hasattr(type(value), "to_numpy"))
+
+
+def plain_frame(frame: Any) -> Any:
+    """A frame of any kind as one of polars or pandas, whichever is there."""
+    if _package(frame) == "polars":
+        return frame.collect() if hasattr(frame, "collect") else frame
+    table = _as_table(frame)
+    if find_spec("pandas") is None:
+        return require("polars", "frames").from_arrow(table)
+    return table.to_pandas(ignore_metadata=True)
+
+
+def frame_numbers(column: Any) -> NDArray[np.float64]:
+    """A frame of one column as numbers, as a feature column is read; DataError if it holds something else."""
+    if find_spec("pyarrow") is None:
+        raise DataError("holds values that are not numbers")
+    with arrow_errors(None, "a frame"):
+        table = _as_table(column)
+        return numbers("feature", table.column_names[0], table.column(0), "float64", 0, None)
 
 
 def data_of_frame(

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from gradrank.data.frames import data_of_frame, is_frame
 from gradrank.data.ranking_data import PRIMARY_LABEL, RankingData
 from gradrank.data.roles import Columns, LabelChoice, label_columns
+from gradrank.data.row_index import check_same_order
 from gradrank.data.tables import Beside
 from gradrank.errors import DataError
 from gradrank.runtime.suggestions import known_keywords
@@ -68,6 +69,8 @@ def as_ranking_data(
     >>> as_ranking_data([[0.1], [0.2]], [1, 0], qid=[7, 7])
     RankingData(1 queries, 2 documents, 1 features, labels: label)
     """
+    each = {f"y[{name!r}]": column for name, column in y.items()} if isinstance(y, Mapping) else {"y": y}
+    check_same_order({"X": X, **each, "qid": qid, "docid": docid, "sample_weight": sample_weight})
     named = {"labels": labels, "weight": weight, "features": features, "keep": keep, "ignore": ignore}
     given = [name for name, value in named.items() if value is not None and not (name != "labels" and len(value) == 0)]
     if isinstance(X, RankingData):

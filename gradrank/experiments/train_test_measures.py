@@ -14,7 +14,7 @@ from gradrank.evaluation import Comparison, Evaluation, compare, evaluate
 from gradrank.evaluation.tables import Column, Table
 from gradrank.experiments.training import Said, learner_for, single_measure, train_all
 from gradrank.measures import Measure
-from gradrank.objectives import Objective, parse_objective
+from gradrank.objectives import Objective, as_objective
 
 PAPER_OBJECTIVES: dict[str, str] = {
     "NDCG": "Lambda(NDCG)",
@@ -125,7 +125,7 @@ def study_measures(
     [('NDCG', 'NDCG'), ('NDCG', 'MRR'), ('MRR', 'NDCG'), ('MRR', 'MRR')]
     """
     wanted = dict(objectives or PAPER_OBJECTIVES)
-    parsed = {name: parse_objective(item) if isinstance(item, str) else item for name, item in wanted.items()}
+    parsed = {name: as_objective(item) for name, item in wanted.items()}
     learners = {
         name: learner_for(algorithm, parsed[name], single_measure(name), parameters or {}, random_state, n_jobs)
         for name in wanted

@@ -91,7 +91,11 @@ def as_measure(measure: AnyMeasure | str) -> AnyMeasure:
     >>> as_measure("NDCG@10") == as_measure(NDCG(10))
     True
     """
-    return parse_measure(measure) if isinstance(measure, str) else measure
+    if isinstance(measure, str):
+        return parse_measure(measure)
+    if not isinstance(measure, Measure | Graded):
+        raise MeasureError(f"the measure is {measure!r}, expected a measure or a name such as 'NDCG@10'")
+    return measure
 
 
 def as_measures(measures: AnyMeasure | str | Iterable[AnyMeasure | str]) -> tuple[Measure, ...]:
@@ -100,7 +104,7 @@ def as_measures(measures: AnyMeasure | str | Iterable[AnyMeasure | str]) -> tupl
     >>> as_measures("NDCG@10"), as_measures(["MAP", NDCG(3), "Graded(NDCG@3, MRR)"])
     ((NDCG@10,), (MAP, NDCG@3, MRR))
     """
-    given = (measures,) if isinstance(measures, str | Measure | Graded) else measures
+    given = measures if isinstance(measures, Iterable) and not isinstance(measures, str) else (measures,)
     return single_measures(as_measure(measure) for measure in given)
 
 

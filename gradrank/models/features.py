@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.frames import frame_numbers, is_arrow_like, plain_frame
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import FeatureMismatch, ModelError
+from gradrank.errors import DataError, FeatureMismatch, ModelError
 from gradrank.models.categories import Categories
+from gradrank.runtime.warn import warn
 
 Matrix = NDArray[np.float32] | NDArray[np.float64]
 
+_SHOWN = 6
 # Names that tools make up for features that have none: ours and LETOR's, LightGBM's, XGBoost's.
 _MADE_UP_NAME = re.compile(r"(f|Column_)(\d+)")
 
@@ -25,7 +28,7 @@ def feature_matrix(X: Any, feature_names: Sequence[str], categories: Categories 
     Parameters
     ----------
     X
-        Ranking data, a pandas or polars frame (both matched by name), or an array with the features in order.
+        Ranking data, a frame of pandas, polars or Arrow (both matched by name), or an array with the features in order.
     feature_names
         The model's features.
     categories
@@ -43,6 +46,7 @@ def feature_matrix(X: Any, feature_names: Sequence[str], categories: Categories 
             categories.check_numbers(names)
         columns = columns_by_name(X.feature_names, names)
         return X.X if columns is None else X.X[:, columns]
+    X = with_columns(X)
     if is_frame(X):
         return _frame_matrix(X, names, categories)
     if hasattr(X, "toarray"):
@@ -53,6 +57,18 @@ def feature_matrix(X: Any, feature_names: Sequence[str], categories: Categories 
 def is_frame(value: Any) -> bool:
     """Whether a value is a pandas or polars frame."""
     return hasattr(value, "columns") and hasattr(value, "to_numpy")
+
+
+def with_columns(X: Any) -> Any:
+    """Arrow tables and lazy frames as frames whose columns are found by name; everything else as it is.
+
+    NumPy would take a table's columns in the order in which they stand.
+
+    >>> import pyarrow as pa
+    >>> with_columns(pa.table({"b": [1.5], "a": [2.5]}))[["a", "b"]].to_numpy().tolist()
+    [[2.5, 1.5]]
+    """
+    return plain_frame(X) if is_arrow_like(X) else X
 
 
 def is_pandas(frame: Any) -> bool:
@@ -90,6 +106,11 @@ def columns_by_name(given: Sequence[str], wanted: Sequence[str]) -> list[int] | 
     # are not, it is another set of features.
     numbers = made_up(given) + made_up(wanted)
     if len(given) == len(wanted) and (numbers == 2 or (numbers == 1 and not set(given) & set(wanted))):
+        if numbers == 1 and made_up(given):
+            warn(
+                f"the data's features have no names: its {len(given):,} are taken for the model's in their order, "
+                f"{', '.join(map(repr, wanted[:_SHOWN]))}{', …' if len(wanted) > _SHOWN else ''}"
+            )
         return None
     if len(given) != len(wanted) and made_up(given) and made_up(wanted):
         raise FeatureMismatch(found=len(given), expected=len(wanted))
@@ -112,24 +133,49 @@ def _by_spelling(places: dict[str, Any]) -> Mapping[str, Any]:
 
 def _frame_matrix(frame: Any, names: tuple[str, ...], categories: Categories | None) -> Matrix:
     chosen = frame[frame_columns(frame, names)]
+    if len(chosen.columns) != len(names):
+        places = list(map(str, chosen.columns))
+        twice = next(name for name in places if places.count(name) > 1)
+        raise ModelError(f"column {twice!r} comes twice")
     codes = {} if categories is None else categories.codes(chosen, names)
+    # What is no plain number, such as objects and categories that are numbers, is read as training reads it.
+    read = {**codes, **{place: _column_numbers(chosen, place) for place in _unplain(chosen) if place not in codes}}
     if is_pandas(frame):
-        if codes:
+        if read:
             chosen = chosen.copy(deep=False)
-        for place, column in codes.items():
-            chosen[chosen.columns[place]] = column
-        bad = [str(name) for name, dtype in chosen.dtypes.items() if dtype.kind not in "biuf"]
-        if bad:
-            raise ModelError(f"column {bad[0]!r} is not numeric, expected numbers")
+            chosen = chosen.set_axis(range(len(names)), axis=1)
+        for place, column in read.items():
+            chosen[place] = column
         # A type is named because pandas gives its own nullable numbers as objects.
         dtype = np.float32 if all(dtype == np.float32 for dtype in chosen.dtypes) else np.float64
         return _checked_matrix(chosen.to_numpy(dtype=dtype, na_value=np.nan), len(names))
-    if codes:
+    if read:
         columns = [
-            chosen[name].to_numpy() if place not in codes else codes[place] for place, name in enumerate(chosen.columns)
+            chosen[name].to_numpy() if place not in read else read[place] for place, name in enumerate(chosen.columns)
         ]
         return _checked_matrix(np.column_stack(columns), len(names))
     return _checked_matrix(chosen.to_numpy(), len(names))
+
+
+def _unplain(frame: Any) -> list[int]:
+    """The places of columns that do not hold plain numbers or booleans."""
+    if is_pandas(frame):
+        return [place for place, dtype in enumerate(frame.dtypes) if dtype.kind not in "biuf"]
+    return [
+        place
+        for place, dtype in enumerate(frame.dtypes)
+        if not (
+            dtype.is_integer() or dtype.is_float() or (str(dtype) == "Boolean" and not frame[:, place].null_count())
+        )
+    ]
+
+
+def _column_numbers(frame: Any, place: int) -> NDArray[np.float64]:
+    name = str(frame.columns[place])
+    try:
+        return frame_numbers(frame[[frame.columns[place]]])
+    except DataError:
+        raise ModelError(f"column {name!r} is not numeric, expected numbers") from None
 
 
 def _checked_matrix(X: Any, n_features: int) -> Matrix:

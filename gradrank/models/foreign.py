@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import default_feature_names
 from gradrank.errors import MissingExtraError, ModelError
-from gradrank.models.features import Matrix, frame_columns, is_frame, is_pandas, made_up
+from gradrank.models.features import Matrix, frame_columns, is_frame, is_pandas, made_up, with_columns
 from gradrank.models.ranker import Ranker
 
 
@@ -49,6 +49,7 @@ class ForeignRanker(Ranker):
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """See Ranker.predict; frames go to a model that knows names as they are, with its columns in its order."""
+        X = with_columns(X)
         if not is_frame(X) or made_up(known_features(self.model) or ()):
             return super().predict(X, n_jobs=n_jobs)
         chosen = X[frame_columns(X, self.feature_names)]

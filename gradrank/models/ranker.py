@@ -93,8 +93,8 @@ class Ranker(ABC):
         Parameters
         ----------
         X
-            Ranking data, a numpy array, or a pandas or polars frame. Ranking data and frames are matched by feature
-            name; arrays must have the ranker's features in order.
+            Ranking data, a numpy array, or a frame of pandas, polars or Arrow. Ranking data and frames are matched by
+            feature name; arrays must have the ranker's features in order.
         n_jobs
             Threads to use; all cores by default.
         """

@@ -24,6 +24,7 @@ from gradrank.data.formats.registry import read_data
 from gradrank.data.formats.trec import query_coverage, read_qrels, read_run, run_scores, trec_data
 from gradrank.data.frames import from_frame
 from gradrank.data.ranking_data import RankingData, rows_alone
+from gradrank.data.row_index import check_same_order
 from gradrank.errors import DataError, ModelError
 from gradrank.models.exchange.sklearn_trees import is_hist_gradient_boosting
 from gradrank.models.features import Matrix, is_frame, made_up
@@ -230,6 +231,7 @@ def scores_of(
     elif callable(system):
         given = in_data_order(system(documents.whole), documents.data)
     else:
+        check_same_order({"data": documents.frame, "scores" if name is None else f"system {name!r}": system})
         given = in_data_order(system, documents.data)
     return _checked(given, documents.data, name, finite)
 

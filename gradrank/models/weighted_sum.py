@@ -13,7 +13,7 @@ from gradrank.errors import ModelError
 from gradrank.models.attribution.attribution import Reference, Weighted
 from gradrank.models.exchange.plan import SumPart
 from gradrank.models.feature import FeatureRanker
-from gradrank.models.features import Matrix, is_frame
+from gradrank.models.features import Matrix, is_frame, with_columns
 from gradrank.models.ranker import Ranker, finite
 from gradrank.models.registry import ranker_from_dict
 from gradrank.models.weight_vectors import LinearInWeights
@@ -75,6 +75,7 @@ class WeightedSum(LinearInWeights, Ranker):
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """See Ranker.predict."""
+        X = with_columns(X)
         if not is_frame(X):
             return super().predict(X, n_jobs=n_jobs)
         # Each part finds its own columns in a frame: parts may number the values of a categorical column differently.
@@ -161,6 +162,7 @@ class WeightedSum(LinearInWeights, Ranker):
 
     def attribution(self, X: Any, *, reference: Reference | None = None, n_jobs: int | None = None) -> Weighted:
         """See Ranker.attribution."""
+        X = with_columns(X)
         if not is_frame(X):
             return self._attribution(self.matrix(X), reference, n_jobs)
         # As in predict, each part finds its own columns.

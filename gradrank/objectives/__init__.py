@@ -12,7 +12,7 @@ from gradrank.objectives.noisy import Noisy
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 from gradrank.objectives.pointwise import Logistic, Regression
 from gradrank.objectives.ranknet import RankNetPairs
-from gradrank.objectives.registry import parse_objective, recommended, with_construction
+from gradrank.objectives.registry import as_objective, parse_objective, recommended, with_construction
 from gradrank.objectives.schedule import Scheduled
 from gradrank.objectives.smooth_ndcg import ApproxNDCG, NeuralNDCG
 from gradrank.objectives.tiers import Tiered
@@ -47,6 +47,7 @@ __all__ = [
     "Scheduled",
     "Sigmoid",
     "Tiered",
+    "as_objective",
     "constructed",
     "construction_of",
     "parse_objective",

@@ -53,6 +53,15 @@ PLAIN: dict[str, type[Objective]] = {
 LAMBDAS: dict[str, type[Lambda]] = {kind.name: kind for kind in (Lambda, LambdaLoss, LambdaWide, LambdaGap)}
 """λ-gradients by name; what they print are their options."""
 
+# Objectives of LightGBM, XGBoost and CatBoost, and what comes next to them here.
+_ELSEWHERE = {
+    "lambdarank": "NDCG@10", "rank_xendcg": "XENDCG", "rank:ndcg": "NDCG@10", "rank:map": "MAP",
+    "rank:pairwise": "RankNet", "pairlogit": "RankNet", "pairlogitpairwise": "RankNet", "yetirank": "NDCG@10",
+    "yetirankpairwise": "NDCG@10", "queryrmse": "Regression", "querysoftmax": "ListNet", "stochasticrank": "NDCG@10",
+    "reg:squarederror": "Regression", "rmse": "Regression", "binary": "Logistic",
+    "binary:logistic": "Logistic", "logloss": "Logistic",
+}  # fmt: skip
+
 # The share of all lower tiers together, unless given.
 _LOWER_TIERS = 0.2
 _WORDS = {"true": True, "false": False, "none": None}
@@ -103,7 +112,7 @@ def with_construction(objective: str | Objective, construction: str | Constructi
     Tiered(Lambda(NDCG, construction=unit-pairs), Lambda(CNDCG, construction=unit-pairs), weight=0.2)
     """
     made = construction_of(construction) if isinstance(construction, str) else construction
-    given = parse_objective(objective, bare=Lambda) if isinstance(objective, str) else objective
+    given = as_objective(objective, bare=Lambda)
     if isinstance(given, Tiered):
         return replace(given, tiers=tuple(_built(tier, made) for tier in given.tiers))
     return _built(given, made)
@@ -128,6 +137,31 @@ Bare = Callable[[Measure], Lambda]
 """What a measure means where an objective is expected."""
 
 
+def as_objective(given: object, *, bare: Bare = recommended) -> Objective:
+    """An objective from itself, a measure, or the name of either.
+
+    Parameters
+    ----------
+    given
+        The objective, the measure or the name.
+    bare
+        What a measure means; see :func:`parse_objective`.
+
+    >>> from gradrank.measures import MAP
+    >>> as_objective(MAP()) == as_objective("MAP") == as_objective(parse_objective("MAP"))
+    True
+    """
+    if isinstance(given, str):
+        return parse_objective(given, bare=bare)
+    if isinstance(given, Measure):
+        return bare(given)
+    if not isinstance(given, Objective):
+        raise ObjectiveError(
+            f"the objective is {given!r}, expected a measure, an objective, or a name such as 'NDCG@10'"
+        )
+    return given
+
+
 def parse_objective(text: str, *, bare: Bare = recommended) -> Objective:
     """Make an objective from its name.
 
@@ -142,6 +176,11 @@ def parse_objective(text: str, *, bare: Bare = recommended) -> Objective:
     >>> parse_objective("MAP"), parse_objective("Lambda(NDCG, cost=sigmoid, mu=1)")
     (Lambda(MAP, normalize=log, gap=true), Lambda(NDCG, cost=sigmoid, mu=1))
     """
+    nearest = _ELSEWHERE.get(text.strip().lower().partition("@")[0])
+    if nearest is not None:
+        raise UnknownMeasureError(
+            f"{text!r} is another tool's name of an objective; here it is a measure or a loss, such as {nearest}"
+        )
     return _objective(
         parse_expression(_HYPHENATED.sub(lambda found: found[1] + found[2].replace("-", "_"), text)), bare
     )

@@ -21,7 +21,7 @@ from gradrank.learners.base.fingerprint import data_fingerprint, fingerprint
 from gradrank.measures import AnyMeasure, Graded, Measure, single_measures
 from gradrank.models.ranker import Ranker, plain
 from gradrank.models.registry import load_ranker
-from gradrank.objectives import Objective, Tiered, parse_objective
+from gradrank.objectives import Tiered
 from gradrank.runtime.files import made_folder
 from gradrank.selection.choice import Choice, choose
 from gradrank.selection.weights import WEIGHTS, Shares, Weight, named_shares, reweighted
@@ -191,8 +191,7 @@ def sweep(
 
 def graded_objective(learner: RankingEstimator) -> Tiered:
     """The graded objective of a learner; another is an error."""
-    found: Objective | str | None = learner._objective()
-    objective = parse_objective(found) if isinstance(found, str) else found
+    objective = learner._objective()
     if not isinstance(objective, Tiered):
         raise TrainingError(f"the objective is {objective}, expected tiers: Tiered(NDCG, CNDCG(label=clicks))")
     return objective

@@ -79,6 +79,18 @@ def test_make_data_where_a_file_stands() -> None:
 LETOR = "0 qid:a 1:1.5 2:0.25 #docid = x\n2 qid:b 1:2 2:0 #docid = y\n1 qid:a 1:0.5 2:1 #docid = z\n"
 
 
+def test_convert_to_letor_keeps_numbers_and_tells_lost_names() -> None:
+    Path("mixed.csv").write_text("qid,f2,label,f1\na,0.5,1,3\na,0.25,0,4\n")
+    done = run("convert", "mixed.csv", "numbered.txt")
+    assert done.exit_code == 0
+    assert done.stderr == ""
+    assert Path("numbered.txt").read_text().splitlines() == ["1 qid:a 1:3 2:0.5", "0 qid:a 1:4 2:0.25"]
+    Path("named.csv").write_text("qid,bm25,label,age\na,0.5,1,3\na,0.25,0,4\n")
+    done = run("convert", "named.csv", "lost.txt")
+    assert "lost.txt: LETOR text has no place for names: its features are 1 = 'bm25', 2 = 'age'" in done.stderr
+    assert Path("lost.txt").read_text().splitlines() == ["1 qid:a 1:0.5 2:3", "0 qid:a 1:0.25 2:4"]
+
+
 def test_convert_there_and_back() -> None:
     Path("in.txt").write_text(LETOR)
     Path("clicks.txt").write_text("0.5\n\n0.25\n")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gradrank.data.ranking_data import RankingData
 
 _TOP_K = "Top-k truth"
+_SHOWN_NAMES = 12
 
 
 @reads_data
@@ -142,6 +143,8 @@ def _convert_by_blocks(
 
 
 def _say_lost(data: RankingData, target: Path, notes: Notes) -> None:
+    from gradrank.data.ranking_data import default_feature_names
+
     lost = [f"label {name!r}" for name in data.label_names[1:]]
     if data.weight is not None:
         lost.append("query weights")
@@ -149,6 +152,10 @@ def _say_lost(data: RankingData, target: Path, notes: Notes) -> None:
         lost.append("document weights")
     if lost:
         notes.say(f"{target}: LETOR text has no place for {', '.join(lost)}")
+    if set(data.feature_names) != set(default_feature_names(data.n_features)):
+        shown = [f"{number} = {name!r}" for number, name in enumerate(data.feature_names[:_SHOWN_NAMES], 1)]
+        more = ", …" if data.n_features > _SHOWN_NAMES else ""
+        notes.say(f"{target}: LETOR text has no place for names: its features are {', '.join(shown)}{more}")
 
 
 def _with_truth(

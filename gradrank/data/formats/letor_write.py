@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from gradrank.data.formats.compressed import open_for_writing
 from gradrank.data.formats.letor_fault import shown
 from gradrank.data.formats.number_kernel import LONGEST_NUMBER, write_float32, write_whole
 from gradrank.data.precision import Matrix
-from gradrank.data.ranking_data import RankingData, check_features
+from gradrank.data.ranking_data import RankingData, check_features, default_feature_names
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
 from gradrank.runtime.kernels import njit
@@ -32,7 +32,8 @@ def write_letor(data: RankingData, path: str | Path, *, label: str | None = None
     Every number is written as short as it reads back exactly, whole numbers with all their digits. All features are
     written, or only those that are not 0 if more than half of them are 0 — then the first line still names the last
     feature, so that the number of features is kept. Missing features and unjudged labels are written as ``nan``;
-    document ids as ``#docid = ID``. The format has no place for weights, feature names and further label columns.
+    document ids as ``#docid = ID``. The format has no place for weights, feature names and further label columns:
+    features are numbered as they stand, but those that are named f1, f2 … fn keep their numbers in whatever order.
 
     Parameters
     ----------
@@ -53,6 +54,7 @@ def write_letor(data: RankingData, path: str | Path, *, label: str | None = None
     2 qid:a 1:0.5 2:1 #docid = x
     0 qid:a 1:3 2:0 #docid = y
     """
+    places = numbered_places(data.feature_names)
     has_labels = bool(data.labels) or label is not None
     labels = data.label(label) if has_labels else np.full(data.n_docs, np.nan, dtype=np.float32)
     _check_ids(data, path)
@@ -64,15 +66,16 @@ def write_letor(data: RankingData, path: str | Path, *, label: str | None = None
         first, end = rows
         # Features of a memory map were not looked at: numbers that are infinite would be written as others.
         check_features(data.X[first:end], first)
+        features = data.X[first:end] if places is None else data.X[first:end, places]
         qid = data.qid[query_of_row[first:end]]
         docid = Strings.of([""] * (end - first)) if data.docid is None else data.docid[first:end]
         if data.X.dtype != np.float32:
-            return _double_lines(data.X[first:end], labels[first:end], qid, docid, sparse, first == 0)
+            return _double_lines(features, labels[first:end], qid, docid, sparse, first == 0)
         room = (end - first) * _line_room(data.n_features) + len(qid.buffer) + len(docid.buffer)
         out = np.empty(room, dtype=np.uint8)
         length = _write_lines(
             out,
-            np.ascontiguousarray(data.X[first:end]),
+            np.ascontiguousarray(features),
             np.ascontiguousarray(labels[first:end], dtype=np.float32),
             qid.buffer,
             qid.offsets,
@@ -93,6 +96,21 @@ def write_letor(data: RankingData, path: str | Path, *, label: str | None = None
                 file.write(waiting.popleft().result())
         while waiting:
             file.write(waiting.popleft().result())
+
+
+def numbered_places(names: Sequence[str]) -> NDArray[np.int64] | None:
+    """The columns by number if their names are f1 to fn in another order than this; None otherwise.
+
+    LETOR text is read under these names: in any other order a model would be given one feature for another.
+
+    >>> numbered_places(["f2", "f3", "f1"]).tolist(), numbered_places(["f1", "f2"]), numbered_places(["b", "a"])
+    ([2, 0, 1], None, None)
+    """
+    expected = default_feature_names(len(names))
+    place = {name: index for index, name in enumerate(names)}
+    if tuple(names) == expected or set(place) != set(expected):
+        return None
+    return np.array([place[name] for name in expected], dtype=np.int64)
 
 
 def _line_room(n_features: int) -> int:

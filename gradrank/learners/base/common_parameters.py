@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gradrank.learners.base.parameters import Declared, parameter
 
 if TYPE_CHECKING:
-    from gradrank.measures import AnyMeasure
+    from gradrank.measures import AnyMeasure, Measure
     from gradrank.objectives import Objective
 
 
@@ -33,11 +33,11 @@ class CommonParameters(Declared):
 class ObjectiveParameters(Declared):
     """What learners have that follow an objective."""
 
-    objective: str | Objective | None = parameter(
+    objective: str | Measure | Objective | None = parameter(
         default=None, kw_only=False, metavar="OBJECTIVE",
         help="What is learned: a goal such as 'NDCG@10' (the recommended λ's, over the whole list), 'Lambda(MAP, "
-        "cost=sigmoid)' for one exact form, tiers, a schedule, or an Objective. NDCG@10 unless the learner has one of "
-        "its own.",
+        "cost=sigmoid)' for one exact form, tiers, a schedule, or a Measure or Objective itself. NDCG@10 unless the "
+        "learner has one of its own.",
     )  # fmt: skip
     measure: str | AnyMeasure | None = parameter(
         default=None, flags=("-m",), metavar="MEASURE",

@@ -19,6 +19,7 @@ from gradrank.data.interpret import as_ranking_data
 from gradrank.data.ranking_data import RankingData, check_features
 from gradrank.errors import DoubtfulDataWarning, GradrankWarning, ModelError, NotConvergedWarning, TrainingError
 from gradrank.learners.base.common_parameters import CommonParameters
+from gradrank.learners.base.fit_arguments import known_to_fit
 from gradrank.learners.base.loop import Callback, Record
 from gradrank.learners.base.parameters import check_parameters, fitted
 from gradrank.learners.base.progress import Progress
@@ -109,6 +110,7 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
         self._check()
 
     # ------------------------------------------------------------------ what users call
+    @known_to_fit
     def fit(
         self,
         X: Any,

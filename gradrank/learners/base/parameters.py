@@ -300,9 +300,18 @@ def _constructor(owner: str, declared: Mapping[str, Parameter]) -> Any:
 
 def hint(name: str, declared: Mapping[str, Parameter]) -> str:
     """What may have been meant by a name that no parameter has, as the end of a sentence."""
-    known = _ELSEWHERE.get(name.lower())
+    known = elsewhere(name)
     near = [known] if known in declared else difflib.get_close_matches(name, declared, n=1)
     return f"; did you mean {near[0]}?" if near else f"; it has {', '.join(declared)}"
+
+
+def elsewhere(name: str) -> str | None:
+    """Our name of a parameter that other tools call so.
+
+    >>> elsewhere("eta")
+    'learning_rate'
+    """
+    return _ELSEWHERE.get(name.lower())
 
 
 def with_parameters(text: str, declared: Mapping[str, Parameter]) -> str:

@@ -18,7 +18,7 @@ from gradrank.learners.nets.parameters import NetParameters
 from gradrank.learners.nets.settings import NetSettings, net_settings, spelt_hidden
 from gradrank.measures import NDCG, AnyMeasure, as_measure
 from gradrank.models.ranker import Ranker
-from gradrank.objectives import Objective, parse_objective
+from gradrank.objectives import Objective, as_objective
 
 if TYPE_CHECKING:
     from gradrank.learners.nets.training import NetState
@@ -123,7 +123,7 @@ class ObjectiveNet(ObjectiveParameters, NetLearner):
 
     def _objective(self) -> Objective:
         given = self.default_objective if self.objective is None else self.objective
-        objective = parse_objective(given) if isinstance(given, str) else given
+        objective = as_objective(given)
         if not isinstance(objective, self.only):
             name = type(self).__name__
             raise TrainingError(f"{name} learns by {self.default_objective}, not by {objective}; LambdaRank takes it")

@@ -14,6 +14,7 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
 from gradrank.learners.base.crew import ALONE
 from gradrank.learners.base.estimator import EvalSet, RankingEstimator
+from gradrank.learners.base.fit_arguments import known_to_fit
 from gradrank.learners.base.loop import Callback, say
 from gradrank.learners.base.monitor import watched_sets
 from gradrank.learners.base.parameters import fitted
@@ -35,7 +36,7 @@ from gradrank.models.ranker import Ranker
 from gradrank.models.registry import load_ranker, under_names_of
 from gradrank.models.trees.ensemble import TreeEnsemble
 from gradrank.models.weighted_sum import WeightedSum
-from gradrank.objectives import Objective, parse_objective, recommended
+from gradrank.objectives import Objective, as_objective, recommended
 
 
 class LambdaMART(TreeParameters, RankingEstimator):
@@ -77,11 +78,10 @@ class LambdaMART(TreeParameters, RankingEstimator):
     # ------------------------------------------------------------------ what the names mean
     def _objective(self) -> Objective:
         given = self.default_objective if self.objective is None else self.objective
-        objective = parse_objective(given) if isinstance(given, str) else given
+        objective = as_objective(given)
         gradient = self.step == "gradient" or (self.step != "newton" and not objective.has_curvature)
         if gradient:
-            if isinstance(given, str):
-                objective = parse_objective(given, bare=partial(recommended, newton=False))
+            objective = as_objective(given, bare=partial(recommended, newton=False))
             objective = objective.normalized_by_deviation()
         return objective
 
@@ -124,6 +124,7 @@ class LambdaMART(TreeParameters, RankingEstimator):
         raise TrainingError(f"base is {name!r}: there is no such model file, and the data has no such feature")
 
     # ------------------------------------------------------------------ training
+    @known_to_fit
     def fit(
         self,
         X: Any = None,

@@ -266,3 +266,26 @@ def test_frames_by_protocol():
     assert not is_frame(pl.Series([1]))
     assert not is_frame(pa.array([1]))
     assert not is_frame(np.eye(2))
+
+
+@pytest.mark.parametrize("argument", ["y", "qid", "docid", "sample_weight"])
+def test_rows_in_another_order_by_their_index_are_refused(argument):
+    _, frame = shuffled()
+    features = frame.drop(columns=["session", "grade"])
+    given = {
+        "y": frame["grade"],
+        "qid": frame["session"],
+        "docid": pd.Series([f"d{row}" for row in frame.index]),
+        "sample_weight": pd.Series(np.ones(len(frame))),
+    }
+    sorted_rows = np.argsort(frame["grade"].to_numpy(), kind="stable")
+    moved = given | {argument: given[argument].iloc[sorted_rows]}
+    for X in (features, features.to_numpy()):
+        with pytest.raises(DataError, match=rf"{argument if argument != 'y' or X is features else ''} has the rows of"):
+            as_ranking_data(X, **moved)
+    # All in one order, whatever it is; bare arrays; and rows of other names: by position.
+    together = {name: column.iloc[sorted_rows] for name, column in given.items()}
+    by_index = as_ranking_data(features.iloc[sorted_rows], **together)
+    same_documents(by_index, as_ranking_data(features, **given))
+    as_ranking_data(features, **given | {argument: moved[argument].to_numpy()})
+    as_ranking_data(features, **given | {argument: moved[argument].set_axis(range(9_000, 9_000 + len(frame)))})

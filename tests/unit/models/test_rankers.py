@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import lightgbm
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy.sparse import csr_matrix
 
+from gradrank.data.frames import from_frame
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import ModelError, ScoreError
+from gradrank.errors import GradrankWarning, ModelError, ScoreError
 from gradrank.models.exchange.ubjson import parse_ubjson
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.linear import LinearRanker
@@ -44,14 +48,52 @@ def test_arrays_that_do_not_fit_are_refused(X, message):
         AB.predict(X)
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+FRAMES = {
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+    "lazy": pl.LazyFrame,
+    "arrow": pa.table,
+    "batch": lambda columns: pa.RecordBatch.from_pydict(columns),
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
 def test_frames_are_taken_by_name(frame):
-    table = frame({"b": [1.0, 2.0], "other": ["x", "y"], "a": [3, 4]})
-    assert AB.predict(table).tolist() == [13.0, 24.0]
+    columns = {"b": [1.0, 2.0], "other": ["x", "y"], "a": [3, 4]}
+    total = WeightedSum([(2.0, AB), (1.0, FeatureRanker("a"))])
+    for ranker, expected in ((AB, [13.0, 24.0]), (total, [29.0, 52.0])):
+        assert ranker.predict(frame(columns)).tolist() == expected
+        # As many columns as the ranker has features are no reason to take them by place.
+        assert ranker.predict(frame({name: columns[name] for name in ("b", "a")})).tolist() == expected
     with pytest.raises(ModelError, match="X lacks the model's feature 'b'"):
-        AB.predict(table[["a"]])
+        AB.predict(frame({"a": [3, 4]}))
     with pytest.raises(ModelError, match="X lacks the model's features 'a', 'b'"):
-        AB.predict(table[["other"]])
+        AB.predict(frame({"other": ["x", "y"]}))
+
+
+@pytest.mark.parametrize("frame", [lambda columns: pd.DataFrame(columns, dtype=object), pl.DataFrame, pa.table])
+def test_numbers_of_odd_types_are_read_as_training_reads_them(frame):
+    columns = {"b": [Decimal("1.5"), Decimal("2.5")], "a": [True, None]}
+    assert AB.predict(frame(columns))[0] == 16.0
+    data = from_frame(frame({"qid": [1, 1], **columns}))
+    assert np.array_equal(AB.predict(data), AB.predict(frame(columns)), equal_nan=True)
+
+
+def test_a_categorical_column_of_numbers_stands_for_them():
+    frame = pd.DataFrame({"a": pd.Categorical([30, 10]), "b": [1.0, 2.0]})
+    assert AB.predict(frame).tolist() == [40.0, 30.0]
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+def test_dates_and_text_are_no_numbers(frame):
+    for column in ([date(2026, 1, 1), date(2026, 1, 2)], ["1", "2"]):
+        with pytest.raises(ModelError, match="column 'a' is not numeric"):
+            AB.predict(frame({"a": column, "b": [1.0, 2.0]}))
+
+
+def test_a_column_that_comes_twice_is_named():
+    with pytest.raises(ModelError, match="column 'b' comes twice"):
+        AB.predict(pd.DataFrame([[1.0, 2.0, 3.0]], columns=["a", "b", "b"]))
 
 
 def test_frames_missing_values_and_types():
@@ -73,7 +115,11 @@ def test_ranking_data_is_taken_by_name_or_if_unnamed_by_place():
     assert AB.predict(data_named(["a", "b"])).tolist() == [21.0, 43.0]
     assert AB.predict(data_named(["b", "a"])).tolist() == [12.0, 34.0]
     assert AB.predict(data_named(["b", "z", "a"], 3)).tolist() == [13.0, 46.0]
-    assert AB.predict(data_named(None)).tolist() == [21.0, 43.0]
+    with pytest.warns(
+        GradrankWarning, match="have no names.* in their order, 'a', 'b'$"
+    ):
+        assert AB.predict(data_named(None)).tolist() == [21.0, 43.0]
+    # Nothing to say where the model has no names, which a warning here would be an error of.
     assert LinearRanker([1.0, 10.0]).predict(data_named(["p", "q"])).tolist() == [21.0, 43.0]
     with pytest.raises(ModelError, match="lacks the model's feature 'b'"):
         AB.predict(data_named(["a", "z"]))

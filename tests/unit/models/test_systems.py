@@ -17,6 +17,7 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import xgboost
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -173,6 +174,7 @@ DATA: dict[str, Callable[[Path], Any]] = {
     "RankingData": lambda folder: from_frame(FRAME),
     "pandas": lambda folder: FRAME,
     "polars": lambda folder: pl.from_pandas(FRAME),
+    "arrow": lambda folder: pa.Table.from_pandas(FRAME),
     "path": lambda folder: _csv(folder),
 }
 
@@ -208,6 +210,14 @@ def test_evaluate_and_compare(cases, tmp_path, kind, form):
     (row,) = compare(data, {"base": FRAME["c"].to_numpy(), "x": case.system}, [parse_measure(MEASURE)]).rows
     assert row.mean == pytest.approx(expected, abs=1e-12)
     assert row.baseline_mean == pytest.approx(ndcg_by_hand(FRAME["c"]), abs=1e-12)
+
+
+def test_a_series_with_the_rows_in_another_order_is_refused():
+    by_score = FRAME.sort_values("c")["c"]
+    with pytest.raises(DataError, match=r"system 'c' has the rows of data in another order.*\.loc\[data\.index\]"):
+        evaluate(FRAME, {"c": by_score}, MEASURE)
+    aligned = evaluate(FRAME, {"c": by_score.loc[FRAME.index]}, MEASURE).means()["c"][MEASURE]
+    assert aligned == pytest.approx(ndcg_by_hand(FRAME["c"]), abs=1e-12)
 
 
 @pytest.mark.parametrize("form", DATA)

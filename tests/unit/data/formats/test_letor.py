@@ -502,3 +502,20 @@ class TestWriting:
         with pytest.raises(DataError, match=message):
             write_letor(data, tmp_path / "a.txt")
         assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_features_that_are_named_by_numbers_keep_them(tmp_path, dtype):
+    X = np.array([[3, 1, 0], [0, 0, 2]], dtype=dtype)
+    if dtype is np.float64:
+        X[0, 0] = 16_777_217.0  # too much for float32
+    data = RankingData.from_arrays(X, [1, 0], qid=[7, 7], feature_names=["f3", "f1", "f2"])
+    assert data.X.dtype == dtype
+    write_letor(data, tmp_path / "data.txt")
+    back = read_letor(tmp_path / "data.txt")
+    for name in ("f1", "f2", "f3"):
+        there, here = back.feature_names.index(name), data.feature_names.index(name)
+        assert np.array_equal(back.X[:, there], data.X[:, here]), name
+    # Other names are none: columns are numbered as they stand.
+    write_letor(RankingData.from_arrays(X, [1, 0], qid=[7, 7], feature_names=["f3", "b", "f2"]), tmp_path / "other.txt")
+    assert np.array_equal(read_letor(tmp_path / "other.txt").X, X)

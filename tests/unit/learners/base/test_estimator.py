@@ -14,7 +14,7 @@ import pytest
 
 from gradrank.data import RankingData
 from gradrank.data.artificial import make_splits
-from gradrank.errors import DoubtfulDataWarning, GradrankWarning, NotConvergedWarning, TrainingError
+from gradrank.errors import DoubtfulDataWarning, GradrankError, GradrankWarning, NotConvergedWarning, TrainingError
 from gradrank.evaluation import evaluate
 from gradrank.learners import MART, LambdaMART, LambdaRank, LambdaSMART, McRank, RankBoost, RankSVM
 from gradrank.learners.base.estimator import RankingEstimator
@@ -191,3 +191,47 @@ def test_fitted_learners_survive_pickle_and_joblib(learner: RankingEstimator, tm
     again = joblib.load(tmp_path / "learner")
     np.testing.assert_array_equal(again.predict(TEST), expected)
     assert again.record_.curves == learner.record_.curves
+
+
+# ---------------------------------------------------------------- what people of other tools write
+@pytest.mark.parametrize("kind", [LambdaMART, LambdaRank])
+def test_a_measure_itself_is_an_objective_like_its_name(kind) -> None:
+    steps = {kind.steps_parameter: 2}
+    by_name = kind("MAP(rel=2)", **steps).fit(TRAIN)
+    by_value = kind(MAP(rel=2), **steps).fit(TRAIN)
+    assert np.array_equal(by_value.predict(TEST), by_name.predict(TEST))
+    assert by_value.ranker_.training["objective"] == by_name.ranker_.training["objective"]
+    # Steps of gradients want other λ's of a bare measure.
+    assert kind is LambdaRank or kind(MAP(), step="gradient")._objective() == kind("MAP", step="gradient")._objective()
+
+
+@pytest.mark.parametrize("wrong", [["NDCG@10"], {"objective": "lambdarank"}, NDCG, 10])
+@pytest.mark.parametrize("kind", [LambdaMART, LambdaRank])
+def test_no_objective_and_no_measure_is_one_sentence(kind, wrong) -> None:
+    for given in ({"objective": wrong}, {"measure": wrong}):
+        with pytest.raises(GradrankError, match="expected a measure"):
+            kind(**given).fit(TRAIN)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [("lambdarank", "NDCG@10"), ("rank:map", "MAP"), ("rank_xendcg", "XENDCG"), ("YetiRank", "NDCG@10"),
+     ("rank:pairwise", "RankNet")],
+)  # fmt: skip
+def test_objectives_of_other_tools_are_told_what_comes_next(theirs, ours) -> None:
+    with pytest.raises(GradrankError, match=f"{theirs}.*such as {ours}$"):
+        LambdaMART(theirs).fit(TRAIN)
+    LambdaMART(ours)._objective()  # is there
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [("group", "qid="), ("eval_group", "eval_qid="), ("eval_at", "measure="), ("callbacks", r"LambdaMART\(callbacks="),
+     ("early_stopping_rounds", r"LambdaMART\(early_stopping_rounds="), ("num_boost_round", r"\(n_estimators="),
+     ("sampleweight", "did you mean 'sample_weight'")],
+)  # fmt: skip
+def test_arguments_of_other_tools_fit_are_told_where_they_belong(word, hint) -> None:
+    with pytest.raises(TypeError, match=rf"LambdaMART.fit has no argument '{word}'.*{hint}"):
+        LambdaMART().fit(TRAIN, **{word: [1]})
+    with pytest.raises(TypeError, match=f"RankSVM.fit has no argument '{word}'"):
+        RankSVM().fit(TRAIN, **{word: [1]})
