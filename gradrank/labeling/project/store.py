@@ -158,6 +158,8 @@ class Store:
                 ][:5]
         except sqlite3.DatabaseError as error:
             found = [str(error)]
+        except UnicodeDecodeError:
+            found = ["its tables cannot be read"]
         if found:
             raise DataError(
                 f"is damaged ({'; '.join(found)}); 'gradrank label restore' brings back a backup", path=self.path
@@ -177,6 +179,9 @@ class Store:
         except sqlite3.DatabaseError as error:
             self.close()
             raise DataError(f"cannot be read as a labeling project: {error}", path=self.path) from None
+        except UnicodeDecodeError:  # SQLite's own words about damage have damaged bytes in them
+            self.close()
+            raise DataError("cannot be read as a labeling project: its tables are damaged", path=self.path) from None
         if not 1 <= version <= SCHEMA_VERSION:
             self.close()
             raise DataError(
