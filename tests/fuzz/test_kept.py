@@ -62,6 +62,18 @@ def test_a_project_whose_tables_sqlite_cannot_even_name(statement: bytes, tmp_pa
     assert [path.name for path in tmp_path.iterdir()] == ["copy.db"]
 
 
+def test_damage_that_sqlite_names_in_several_lines(tmp_path: Path) -> None:
+    content = labeling.judged_project()
+    copy = tmp_path / "copy.db"
+    # A table's name, as its row among all tables has it; and a statement that cannot be read, which is told by name.
+    named = content.replace(b"tableassessorassessor", b"tableasse\n\x1borassessor")
+    assert named != content
+    copy.write_bytes(named.replace(b"CREATE TABLE assessor", b"CREATE TABLX assessor"))
+    with pytest.raises(DataError, match=r"copy\.db: cannot be read as a labeling project: malformed") as caught:
+        restore(copy, tmp_path / "p.db")
+    assert str(caught.value).isprintable()
+
+
 @pytest.mark.parametrize("k", ["1" + "0" * 400, "16777217", "true", "1.0"])
 def test_a_truth_of_such_a_k(k: str, tmp_path: Path) -> None:
     path = tmp_path / "truth.jsonl"

@@ -150,14 +150,14 @@ class Store:
         """Look for damage in the whole file."""
         try:
             # Some findings are several lines; one is enough to know.
-            found = [str(row[0])[:200].replace("\n", " ") for row in self.read().execute("PRAGMA integrity_check(5)")]
+            found = [_words(row[0]) for row in self.read().execute("PRAGMA integrity_check(5)")]
             if found == ["ok"]:
                 found = [
                     f"row {row[1]} of {row[0]} names a {row[2]} that is not there"
                     for row in self.read().execute("PRAGMA foreign_key_check")
                 ][:5]
         except sqlite3.DatabaseError as error:
-            found = [str(error)]
+            found = [_words(error)]
         except UnicodeDecodeError:
             found = ["its tables cannot be read"]
         if found:
@@ -178,7 +178,7 @@ class Store:
             version = self.read().execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.DatabaseError as error:
             self.close()
-            raise DataError(f"cannot be read as a labeling project: {error}", path=self.path) from None
+            raise DataError(f"cannot be read as a labeling project: {_words(error)}", path=self.path) from None
         except UnicodeDecodeError:  # SQLite's own words about damage have damaged bytes in them
             self.close()
             raise DataError("cannot be read as a labeling project: its tables are damaged", path=self.path) from None
@@ -269,6 +269,12 @@ def unavailable(path: Path) -> Iterator[None]:
         if error.sqlite_errorcode & 0xFF not in _UNAVAILABLE:
             raise
         raise ProjectUnavailableError(f"cannot be written: {error}", path=path) from None
+
+
+def _words(said: object) -> str:
+    """What SQLite says as one short line: of a damaged file it quotes names, which may hold anything."""
+    text = " ".join(str(said).split())
+    return "".join(letter if letter.isprintable() else "?" for letter in text)[:200]
 
 
 def note(connection: sqlite3.Connection, at: float, action: str, detail: str) -> None:
