@@ -74,6 +74,17 @@ def test_damage_that_sqlite_names_in_several_lines(tmp_path: Path) -> None:
     assert str(caught.value).isprintable()
 
 
+def test_a_project_with_a_column_of_another_name(tmp_path: Path) -> None:
+    content = labeling.judged_project()
+    changed = content.replace(b"  description TEXT NOT NULL", b"  descripsion TEXT NOT NULL")
+    assert changed != content
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(changed)
+    with pytest.raises(DataError, match=r"copy\.db: is damaged \(there is no column description in query\)"):
+        restore(copy, tmp_path / "p.db")
+    assert [path.name for path in tmp_path.iterdir()] == ["copy.db"]
+
+
 @pytest.mark.parametrize("k", ["1" + "0" * 400, "16777217", "true", "1.0"])
 def test_a_truth_of_such_a_k(k: str, tmp_path: Path) -> None:
     path = tmp_path / "truth.jsonl"

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
@@ -152,6 +153,10 @@ class Store:
             # Some findings are several lines; one is enough to know.
             found = [_words(row[0]) for row in self.read().execute("PRAGMA integrity_check(5)")]
             if found == ["ok"]:
+                # To SQLite a column by another name is a column.
+                lost = sorted(_columns_wanted() - _columns(self.read()))
+                found = [f"there is no column {column} in {table}" for table, column in lost][:5]
+            if not found:
                 found = [
                     f"row {row[1]} of {row[0]} names a {row[2]} that is not there"
                     for row in self.read().execute("PRAGMA foreign_key_check")
@@ -244,8 +249,25 @@ def create_project(path: str | Path, *, title: str = "", guidelines: str = "") -
         raise
 
 
+def _schema() -> str:
+    return resources.files("gradrank.labeling.project").joinpath("schema.sql").read_text(encoding="utf-8")
+
+
+def _columns(connection: sqlite3.Connection) -> set[tuple[str, str]]:
+    """Tables with their columns, by name."""
+    sql = "SELECT m.name, c.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type = 'table'"
+    return set(connection.execute(sql).fetchall())
+
+
+@cache
+def _columns_wanted() -> set[tuple[str, str]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_schema())
+        return _columns(connection)
+
+
 def _fill(path: Path, settings: dict[str, str]) -> None:
-    schema = resources.files("gradrank.labeling.project").joinpath("schema.sql").read_text(encoding="utf-8")
+    schema = _schema()
     connection = _connect(path, _BUSY_SECONDS)
     try:
         with unavailable(path):
