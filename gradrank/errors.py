@@ -10,6 +10,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _MISSING_SHOWN = 5
+# A message that quotes a name of a megabyte helps nobody.
+_MOST_SHOWN = 1500
+
+
+def _one_line(message: str) -> str:
+    """A message that may quote anything that stands in a file: line breaks and what moves a cursor become escapes."""
+    if not message.isprintable():
+        message = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in message)
+    if len(message) > _MOST_SHOWN:
+        message = f"{message[: _MOST_SHOWN // 2]} … {message[-_MOST_SHOWN // 2 :]}"
+    return message
 
 
 class GradrankError(Exception):
@@ -37,7 +48,7 @@ class DataError(GradrankError, ValueError):
         self.path = None if path is None else str(path)
         self.line = line
         where = "" if self.path is None else self.path + (f":{line}" if line is not None else "") + ": "
-        super().__init__(where + message)
+        super().__init__(_one_line(where + message))
 
 
 class ProjectUnavailableError(DataError):
@@ -100,7 +111,7 @@ class ModelError(GradrankError, ValueError):
 
     def __init__(self, message: str, *, path: str | Path | None = None) -> None:
         self.path = None if path is None else str(path)
-        super().__init__(message if self.path is None else f"{self.path}: {message}")
+        super().__init__(_one_line(message if self.path is None else f"{self.path}: {message}"))
 
 
 class ScoreError(ModelError):

@@ -4,6 +4,8 @@
     python -m tests.fuzz --inputs 100000          so many in all, or those that the --minutes suffice for
     python -m tests.fuzz --again .fuzz/FILE       one kept input once more
 
+Ctrl-C ends a run with the table of what was tried.
+
 Trouble is: an exception other than GradrankError, the end of the process, more than 2 seconds of a
 processor (or 60 of the clock), more than 256 MB. With
 ``--checked`` compiled kernels check every index. The exit code is 1 if there was any trouble.
@@ -15,6 +17,7 @@ import argparse
 import os
 import resource
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,8 +37,10 @@ HANGING_SECONDS = 60.0
 MOST_MEGABYTES = 256
 # Beyond this the process is stopped by the system before the machine suffers.
 _ADDRESS_SPACE = 12 << 30
-# Inputs of one process; memory that leaks shows sooner in long ones.
-_BATCH = 20_000
+# Inputs of one process: starting takes as long as thousands of them, and memory that leaks shows sooner in long ones.
+_BATCH = 100_000
+# Files that live for a millisecond are written to memory where there is such a folder: a disk takes most of the time.
+_IN_MEMORY = Path("/dev/shm")
 FINE = ("accepted", "refused")
 
 
@@ -70,7 +75,7 @@ def child(targets: list[Target], options: argparse.Namespace) -> None:
     warnings.simplefilter("ignore")
     end = time.monotonic() + 60.0 * options.minutes
     current = options.keep / f"now-{os.getpid()}"
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=_IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None) as folder:
         # Valid inputs load modules and compile kernels, before time and memory count.
         for target in targets:
             for content in target.seeds().values():
@@ -108,12 +113,12 @@ def timed(target: Target, content: bytes, folder: Path) -> tuple[str, float]:
     return outcome, time.process_time() - began
 
 
-def heard(handle: int, seconds: float | None) -> bool:
+def heard(handle: int, seconds: float | None, stopped: threading.Event) -> bool:
     """Whether a child says something in time. Seconds in which this process did not run either do not count.
 
     Starting takes as long as it takes (None): kernels are compiled, and the machine may be busy.
     """
-    while seconds is None or seconds > 0:
+    while (seconds is None or seconds > 0) and not stopped.is_set():
         if select.select([handle], [], [], 1.0)[0]:
             return True
         seconds = None if seconds is None else seconds - 1.0
@@ -139,7 +144,7 @@ def batch(names: list[str], first: int, minutes: float, options: argparse.Namesp
         assert run.stdout is not None
         rest = b""
         while True:
-            ready = heard(run.stdout.fileno(), None if current is None else HANGING_SECONDS)
+            ready = heard(run.stdout.fileno(), None if current is None else HANGING_SECONDS, options.stopped)
             piece = os.read(run.stdout.fileno(), 1 << 16) if ready else b""
             *lines, rest = (rest + piece).split(b"\n")
             for line in lines:
@@ -160,6 +165,10 @@ def batch(names: list[str], first: int, minutes: float, options: argparse.Namesp
         code = run.wait()
     said = errors.read_text(errors="replace")
     errors.unlink()
+    if options.stopped.is_set():  # Ctrl-C in a terminal ends the child as well
+        if current is not None:
+            current.unlink(missing_ok=True)
+        return tried
     if code == 0:
         return tried
     if current is None:
@@ -178,7 +187,7 @@ def work(names: list[str], options: argparse.Namespace, tallies: dict[str, Tally
     """Child processes one after another, until the time or the inputs are used up."""
     end = time.monotonic() + 60.0 * options.minutes
     done = 0
-    while done < options.inputs and time.monotonic() < end:
+    while done < options.inputs and time.monotonic() < end and not options.stopped.is_set():
         done += batch(names, done, (end - time.monotonic()) / 60.0, options, tallies)
 
 
@@ -214,7 +223,9 @@ def main() -> None:
     if not names:
         raise SystemExit(f"no target starts with {options.only!r}, expected one of {', '.join(all_targets())}")
     tallies = {name: Tally() for name in names}
-    options.peaks = []
+    options.peaks, options.stopped = [], threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):  # the table of what was tried until then
+        signal.signal(number, lambda *_: options.stopped.set())
     if options.minutes is None:
         options.minutes = 1.0 if options.inputs is None else float("inf")
     options.inputs = sys.maxsize if options.inputs is None else -(-options.inputs // options.processes)

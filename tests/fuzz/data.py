@@ -12,7 +12,7 @@ import random
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -46,7 +46,7 @@ from tests.support.data import assert_same
 _MOST_NUMBERS = 100_000
 _PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
-    ".xz": lzma.compress,
+    ".xz": partial(lzma.compress, preset=0),  # the others fill megabytes of tables first
     ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
 }
 
@@ -89,6 +89,7 @@ def folder_bundle() -> bytes:
     return json.dumps({file.name: file.read_bytes().decode("latin-1") for file in sorted(path.iterdir())}).encode()
 
 
+@cache
 def arrow_stream() -> bytes:
     """A table as an Arrow stream, with categories and lists of text."""
     columns = {
@@ -257,6 +258,7 @@ def _lines(*values: Mapping[str, Any]) -> bytes:
     return b"".join(json.dumps(value).encode() + b"\n" for value in values)
 
 
+@cache
 def profile_bytes() -> bytes:
     """How the example's features are spread."""
     path = Path(mkdtemp()) / "profile.json"
@@ -264,6 +266,7 @@ def profile_bytes() -> bytes:
     return path.read_bytes()
 
 
+@cache
 def propensity_bytes() -> bytes:
     """How likely each rank is looked at."""
     path = Path(mkdtemp()) / "propensities.json"

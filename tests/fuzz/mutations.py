@@ -7,6 +7,7 @@ import random
 import re
 import struct
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 Mutation = Callable[[bytes, random.Random], bytes]
@@ -97,7 +98,7 @@ def _change_value(root: list[Any], chance: random.Random) -> None:
     way = chance.randrange(10)
     here = holder[key]
     if way < 5 or (way > 7 and not isinstance(here, int | float)):
-        holder[key] = chance.choice(_VALUES)
+        holder[key] = deepcopy(chance.choice(_VALUES))  # later changes must not reach the list of values
     elif way == 5:
         del holder[key]
     elif way == 6 and isinstance(holder, list):

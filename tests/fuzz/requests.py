@@ -38,6 +38,7 @@ def app() -> App:
     )
 
 
+@cache
 def npy_bytes() -> bytes:
     """A batch as NumPy saves it."""
     file = io.BytesIO()
@@ -45,6 +46,7 @@ def npy_bytes() -> bytes:
     return file.getvalue()
 
 
+@cache
 def arrow_bytes() -> bytes:
     """A batch as an Arrow stream, with names of documents."""
     table = pyarrow.table({name: [1.0, 2.0, None] for name in NAMES} | {"docid": ["a", "b", "c"]})
@@ -54,6 +56,7 @@ def arrow_bytes() -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
+@cache
 def json_bodies() -> dict[str, bytes]:
     """Requests of JSON: lists, objects, all fields."""
     rows = [[1.5, -2e-3, 3], [0, None, 7], [1e10, 0.25, -0.0]]

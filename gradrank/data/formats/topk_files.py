@@ -14,6 +14,9 @@ from gradrank.data.topk import document_ids, is_top_k
 from gradrank.errors import DataError
 from gradrank.runtime.json_text import parse_json
 
+# Labels are in single precision: above it k and k − 1 are one number.
+_MOST = 1 << 24
+
 
 def write_top_k(data: RankingData, path: str | Path, *, source: str | None = None) -> None:
     """Write a top-k truth as JSON lines: ``{"query": …, "k": …, "top": [best, …], "rest": […]}``, documents by id.
@@ -96,11 +99,13 @@ def _truth_line(line: str, path: str | Path, number: int) -> tuple[str, int, lis
         value: Any = parse_json(line)
         query, top, rest = str(value["query"]), value["top"], value.get("rest", [])
         k = value.get("k", len(top))
-        fits = isinstance(top, list) and isinstance(rest, list) and isinstance(k, int) and k >= len(top)
+        fits = isinstance(top, list) and isinstance(rest, list) and type(k) is int and k >= len(top)
     except (ValueError, KeyError, TypeError, AttributeError):
         fits = False
     if not fits:
         raise DataError('expected {"query": …, "k": …, "top": […], "rest": […]}', path=path, line=number)
+    if k > _MOST:
+        raise DataError(f"k is above {_MOST}, the most that labels can tell places apart for", path=path, line=number)
     return query, k, [str(document) for document in top], [str(document) for document in rest]
 
 

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
@@ -150,14 +151,20 @@ class Store:
         """Look for damage in the whole file."""
         try:
             # Some findings are several lines; one is enough to know.
-            found = [str(row[0])[:200].replace("\n", " ") for row in self.read().execute("PRAGMA integrity_check(5)")]
+            found = [_words(row[0]) for row in self.read().execute("PRAGMA integrity_check(5)")]
             if found == ["ok"]:
+                # To SQLite a column by another name is a column.
+                lost = sorted(_columns_wanted() - _columns(self.read()))
+                found = [f"there is no column {column} in {table}" for table, column in lost][:5]
+            if not found:
                 found = [
                     f"row {row[1]} of {row[0]} names a {row[2]} that is not there"
                     for row in self.read().execute("PRAGMA foreign_key_check")
                 ][:5]
         except sqlite3.DatabaseError as error:
-            found = [str(error)]
+            found = [_words(error)]
+        except UnicodeDecodeError:
+            found = ["its tables cannot be read"]
         if found:
             raise DataError(
                 f"is damaged ({'; '.join(found)}); 'gradrank label restore' brings back a backup", path=self.path
@@ -176,7 +183,10 @@ class Store:
             version = self.read().execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.DatabaseError as error:
             self.close()
-            raise DataError(f"cannot be read as a labeling project: {error}", path=self.path) from None
+            raise DataError(f"cannot be read as a labeling project: {_words(error)}", path=self.path) from None
+        except UnicodeDecodeError:  # SQLite's own words about damage have damaged bytes in them
+            self.close()
+            raise DataError("cannot be read as a labeling project: its tables are damaged", path=self.path) from None
         if not 1 <= version <= SCHEMA_VERSION:
             self.close()
             raise DataError(
@@ -239,8 +249,25 @@ def create_project(path: str | Path, *, title: str = "", guidelines: str = "") -
         raise
 
 
+def _schema() -> str:
+    return resources.files("gradrank.labeling.project").joinpath("schema.sql").read_text(encoding="utf-8")
+
+
+def _columns(connection: sqlite3.Connection) -> set[tuple[str, str]]:
+    """Tables with their columns, by name."""
+    sql = "SELECT m.name, c.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type = 'table'"
+    return set(connection.execute(sql).fetchall())
+
+
+@cache
+def _columns_wanted() -> set[tuple[str, str]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_schema())
+        return _columns(connection)
+
+
 def _fill(path: Path, settings: dict[str, str]) -> None:
-    schema = resources.files("gradrank.labeling.project").joinpath("schema.sql").read_text(encoding="utf-8")
+    schema = _schema()
     connection = _connect(path, _BUSY_SECONDS)
     try:
         with unavailable(path):
@@ -264,6 +291,12 @@ def unavailable(path: Path) -> Iterator[None]:
         if error.sqlite_errorcode & 0xFF not in _UNAVAILABLE:
             raise
         raise ProjectUnavailableError(f"cannot be written: {error}", path=path) from None
+
+
+def _words(said: object) -> str:
+    """What SQLite says as one short line: of a damaged file it quotes names, which may hold anything."""
+    text = " ".join(str(said).split())
+    return "".join(letter if letter.isprintable() else "?" for letter in text)[:200]
 
 
 def note(connection: sqlite3.Connection, at: float, action: str, detail: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from gradrank.runtime.http_heads import protocol_with_deadline
+from gradrank.runtime.http_heads import UnreadAnswers, protocol_with_deadline
 from gradrank.runtime.listening import listening
 
 SECONDS = 0.5
@@ -35,9 +36,10 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @contextmanager
-def serving(seconds: float) -> Iterator[int]:
+def serving(seconds: float, application: Any = echo, **more: Any) -> Iterator[int]:
     with listening("127.0.0.1", 0) as listener:
-        config = uvicorn.Config(echo, http=protocol_with_deadline(seconds), lifespan="off", log_level="error")
+        protocol = protocol_with_deadline(seconds, **more)
+        config = uvicorn.Config(application, http=protocol, lifespan="off", log_level="error")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
@@ -146,3 +148,128 @@ def test_many_requests_and_bodies_on_one_connection_are_no_long_head(patient_por
             connection.sendall(PIECES + b"\r\n" if number % 2 else REQUEST + b"abc")
             assert answer(connection).startswith(b"HTTP/1.1 200")
     assert count * len(REQUEST) > 1 << 16
+
+
+LARGE = 8 << 20  # more than both ends' systems take
+
+
+async def large_at_once(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % LARGE)]})
+    await send({"type": "http.response.body", "body": b"x" * LARGE})
+
+
+async def large_in_pieces(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % LARGE)]})
+    for at in range(0, LARGE, 1 << 16):
+        await send({"type": "http.response.body", "body": b"x" * (1 << 16), "more_body": at + (1 << 16) < LARGE})
+
+
+def hung_up(connection: socket.socket) -> bool:
+    """Whether the other end gives the connection up within a long time, without a byte being read here."""
+    watched = select.poll()
+    watched.register(connection, 0)  # errors and hanging up are always told
+    return bool(watched.poll(30_000))
+
+
+@pytest.mark.parametrize("application", [large_at_once, large_in_pieces])
+def test_who_does_not_read_an_answer_is_let_go(application: Any) -> None:
+    with (
+        serving(600, application, unread_seconds=SECONDS) as port,
+        socket.create_connection(("127.0.0.1", port), timeout=30) as silent,
+        socket.create_connection(("127.0.0.1", port), timeout=30) as reader,
+    ):
+        for connection in (silent, reader):
+            connection.sendall(GET + b"\r\n")
+        got = 0
+        while got < LARGE:
+            piece = reader.recv(1 << 16)
+            assert piece
+            got += len(piece)
+        assert hung_up(silent)
+
+
+def test_who_does_not_read_makes_room_for_others_at_once() -> None:
+    with (
+        serving(600, large_at_once, most_connections=1) as port,
+        socket.create_connection(("127.0.0.1", port), timeout=30) as silent,
+    ):
+        silent.sendall(GET + b"\r\n")
+        assert silent.recv(1) == b"H"  # it is being answered
+        with socket.create_connection(("127.0.0.1", port), timeout=30):
+            assert hung_up(silent)
+
+
+class Handle:
+    """What a clock gives for something that it waits for."""
+
+    def __init__(self, clock: Clock, entry: Any) -> None:
+        self.clock, self.entry = clock, entry
+
+    def cancel(self) -> None:
+        with suppress(ValueError):  # it has happened
+            self.clock.waiting.remove(self.entry)
+
+
+class Clock:
+    """A loop whose time passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Any] = []
+
+    def call_later(self, seconds: float, action: Any, *arguments: Any) -> Any:
+        assert seconds == SECONDS
+        entry = [action, arguments]
+        self.waiting.append(entry)
+        return Handle(self, entry)
+
+    def passes(self) -> None:
+        ((action, arguments),) = self.waiting
+        self.waiting.clear()
+        action(*arguments)
+
+
+class Connection:
+    """A transport with something to be read."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.ended = ""
+        self.socket = socket.socket()
+
+    def get_write_buffer_size(self) -> int:
+        return self.size
+
+    def get_extra_info(self, name: str) -> socket.socket:
+        assert name == "socket"
+        return self.socket
+
+    def abort(self) -> None:
+        self.ended = "aborted"
+
+    def close(self) -> None:
+        self.ended = "closed"
+
+
+def test_who_reads_slowly_is_waited_for() -> None:
+    clock, connection = Clock(), Connection(1000)
+    with connection.socket:
+        answers = UnreadAnswers(clock, connection, SECONDS)  # type: ignore[arg-type]
+        answers.look()
+        for left in (999, 500, 1):
+            connection.size = left
+            clock.passes()
+            assert connection.ended == ""
+        clock.passes()
+        assert connection.ended == "aborted"
+
+
+def test_nothing_is_looked_at_when_all_was_read() -> None:
+    clock, connection = Clock(), Connection(1000)
+    with connection.socket:
+        answers = UnreadAnswers(clock, connection, SECONDS)  # type: ignore[arg-type]
+        answers.look()
+        connection.size = 0
+        answers.look()
+        assert clock.waiting == []
+        answers.end()
+        assert connection.ended == "closed"
