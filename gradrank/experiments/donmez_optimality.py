@@ -78,6 +78,7 @@ class NetScale(OptimalityScale):
     chooses: str = setting("train", "data on which the best epoch is chosen: train, which is tested, or vali")
     moves: int = setting(20, "largest number of moves that follow better directions; 0 = only test")
     fine_moves: int = setting(0, "the same for a hundredth of the steps")
+    beside: bool = setting(True, "whether a hundredth of the steps, and random weights of the same length, are tested")
     early_epochs: tuple[int, ...] = setting((7, 12), "figure 2: epochs whose weights are tested as well")
     restart_epochs: int = setting(10, "figure 2: epochs of learning that go on from these weights, and from MRR's")
 
@@ -205,6 +206,8 @@ def _trained(measure: str, scale: NetScale, data: Splits, run: Run) -> Outcome:
         # The claim is of the paper's own way to train.
         paper = training.parameters["objective"] == str(parse_objective(PAPER_OBJECTIVES[measure]))
         study.test(training.name, ranker, STEPS, most_moves=scale.moves, optimum=True if paper else None)
+        if not scale.beside:
+            continue
         study.test(training.name, ranker, FINE_STEPS, most_moves=scale.fine_moves)
         weighted = weights_of(ranker)
         length = float(np.linalg.norm(weighted.weight_vector()))
