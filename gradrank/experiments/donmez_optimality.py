@@ -28,7 +28,7 @@ from gradrank.experiments.result import Outcome
 from gradrank.experiments.settings import Scale, Splits, setting
 from gradrank.experiments.train_test_measures import PAPER_OBJECTIVES
 from gradrank.experiments.training import learner_for, single_measure
-from gradrank.experiments.trainings import Training, train_one, trained
+from gradrank.experiments.trainings import Training, chosen_value, train_one, trained
 from gradrank.measures import Measure
 from gradrank.models.ranker import Ranker
 from gradrank.models.weight_vectors import weights_of
@@ -72,20 +72,30 @@ class NetScale(OptimalityScale):
     activation: str = setting("relu", "of the hidden nodes: relu or tanh")
     optimizer: str = setting("adam", "adam, or donmez, the paper's schedule")
     epochs: int = setting(100, "epochs of the nets")
+    learning_rates: tuple[float, ...] = setting(
+        (0.01, 0.001), "learning rates, of which the data that chooses takes one for each net; unused with donmez"
+    )
     chooses: str = setting("train", "data on which the best epoch is chosen: train, which is tested, or vali")
     moves: int = setting(20, "largest number of moves that follow better directions; 0 = only test")
     fine_moves: int = setting(0, "the same for a hundredth of the steps")
+    beside: bool = setting(True, "whether a hundredth of the steps, and random weights of the same length, are tested")
     early_epochs: tuple[int, ...] = setting((7, 12), "figure 2: epochs whose weights are tested as well")
     restart_epochs: int = setting(10, "figure 2: epochs of learning that go on from these weights, and from MRR's")
 
     def learners(self) -> dict[str, dict[str, Any]]:
-        return {f"lambdarank, {nodes} hidden nodes": self.net(nodes) for nodes in self.hidden_nodes}
+        nets = {f"lambdarank, {nodes} hidden nodes": self.net(nodes) for nodes in self.hidden_nodes}
+        swept = {key for rate in self.rates() for key in rate}
+        return {name: {key: value for key, value in net.items() if key not in swept} for name, net in nets.items()}
 
     def net(self, hidden_nodes: int) -> dict[str, Any]:
         """Parameters of the net with so many hidden nodes."""
         return pins.net(
             hidden_layer_sizes=hidden_nodes, activation=self.activation, epochs=self.epochs, optimizer=self.optimizer
         )
+
+    def rates(self) -> list[dict[str, Any]]:
+        """What the trainings of one net differ in; the paper's schedule tries rates of its own."""
+        return [{"learning_rate": rate} for rate in self.learning_rates] if self.optimizer == "adam" else [{}]
 
 
 def nets_for(measure: str) -> Callable[[NetScale, Splits, Run], Outcome]:
@@ -184,11 +194,20 @@ def _trained(measure: str, scale: NetScale, data: Splits, run: Run) -> Outcome:
         for hidden_nodes in scale.hidden_nodes:
             layers = f"two layers, {hidden_nodes} hidden nodes" if hidden_nodes else "single layer"
             named = layers if len(objectives) == 1 else f"{layers}, {objective}"
-            nets.append(_training(named, scale, hidden_nodes, measure, objective, train, data[scale.chooses]))
-    for training, ranker in zip(nets, trained(nets, run), strict=True):
+            nets += [
+                _training(named, scale, hidden_nodes, measure, objective, train, data[scale.chooses], **rate)
+                for rate in scale.rates()
+            ]
+    found: dict[str, list[tuple[Training, Ranker]]] = {}
+    for net, made in zip(nets, trained(nets, run), strict=True):
+        found.setdefault(net.name, []).append((net, made))
+    for tried in found.values():
+        training, ranker = max(tried, key=lambda pair: chosen_value(pair[1]))
         # The claim is of the paper's own way to train.
         paper = training.parameters["objective"] == str(parse_objective(PAPER_OBJECTIVES[measure]))
         study.test(training.name, ranker, STEPS, most_moves=scale.moves, optimum=True if paper else None)
+        if not scale.beside:
+            continue
         study.test(training.name, ranker, FINE_STEPS, most_moves=scale.fine_moves)
         weighted = weights_of(ranker)
         length = float(np.linalg.norm(weighted.weight_vector()))

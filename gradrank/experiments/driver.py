@@ -134,7 +134,9 @@ def _command(name: str, made: Recipe, scale: str | Scale, data: Any, seeds: int)
     if isinstance(scale, str):
         words.append(f"--scale {scale}")
     else:
-        base_name = next((each for each in SCALES if made_scale(made, each) == _unseeded(made, each, scale)), "small")
+        # A recipe may have no scale of the paper's.
+        named = [each for each in SCALES if made_scale(made, each) is not None]
+        base_name = next((each for each in named if made_scale(made, each) == _unseeded(made, each, scale)), "small")
         base = made_scale(made, base_name) or made.small
         words.append(f"--scale {base_name}")
         words += [

@@ -239,15 +239,19 @@ _PAPER: dict[str, Any] = {
     "epochs": 100,
 }
 
+# Table 3 is of web data, with judges who err as in table 2. Its domain, long queries, is a part of the background that
+# the net was trained on, and no other market: all but a few terms are the same.
+_LONG_QUERIES: dict[str, Any] = {"noise": 0.5, "shifts": (0.02,)}
+
 TABLE_3 = Recipe(
     table_3,
     PAPER,
     "table 3",
     "adapting a ranker with a few hundred queries",
     "Adapting with a few hundred queries gains nothing significant.",
-    small=AdaptationScale(),
+    small=AdaptationScale(**_LONG_QUERIES),
     tiny=AdaptationScale(**_TINY),
-    full=AdaptationScale(**{**_PAPER, "queries": 400, "n_estimators": 263, "num_leaves": 10}),
+    full=AdaptationScale(**{**_PAPER, **_LONG_QUERIES, "queries": 525, "n_estimators": 263, "num_leaves": 10}),
     side_by_side=True,
 )
 TABLE_4 = Recipe(

@@ -41,6 +41,19 @@ def test_nets_of_one_and_two_layers_are_tested_and_followed(name: str) -> None:
     assert sum("directions" in line for line in said) == len(rows)
 
 
+def test_the_rate_with_the_highest_measure_is_tested_and_alone_if_nothing_beside_it_is_wanted() -> None:
+    pytest.importorskip("torch")
+    scale = replace(recipe("donmez-fig1").tiny, hidden_nodes=(3,), beside=False, moves=0)
+    by_rate = {
+        rates: run("donmez-fig1", scale=replace(scale, learning_rates=rates)).tables[0].records()
+        for rates in ((0.01,), (1e-9,), (1e-9, 0.01))
+    }
+    # With a rate of next to nothing the weights stay where they were at random.
+    assert [len(rows) for rows in by_rate.values()] == [1, 1, 1]
+    assert by_rate[1e-9,][0]["NDCG"] < by_rate[0.01,][0]["NDCG"]
+    assert by_rate[1e-9, 0.01] == by_rate[0.01,]
+
+
 def test_section_8_weights_of_early_epochs_and_of_another_measure() -> None:
     pytest.importorskip("torch")
     result = run("donmez-fig2", scale="tiny")

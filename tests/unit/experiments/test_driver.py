@@ -92,6 +92,15 @@ def test_several_seeds_give_means_and_deviations(tmp_path: Path) -> None:
     assert (tmp_path / "donmez-fig6.md").read_text() == whole.to_markdown()
 
 
+def test_the_command_of_a_recipe_whose_paper_gives_no_settings_can_be_run(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    assert recipe("donmez-fig5").full is None
+    run("donmez-fig5", scale=replace(recipe("donmez-fig5").tiny, shares=(1.0,), epochs=1), out=tmp_path)
+    command = json.loads((tmp_path / "donmez-fig5.json").read_text())["command"]
+    assert command.startswith("gradrank experiment run donmez-fig5 --scale small --set queries=30 ")
+    assert command.endswith("--set shares=1.0")
+
+
 def test_seeds_side_by_side_are_the_same() -> None:
     scale = replace(recipe("donmez-fig6").tiny, n_jobs=1)
     said: list[str] = []

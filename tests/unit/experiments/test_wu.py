@@ -60,6 +60,15 @@ def test_figure_3_has_a_curve_for_each_step_rule() -> None:
     assert rules[:5] == ["trees", "newton", "optimal", "optimal-leaf", "optimal-gradient"]
     assert train.rows[-1][0] == test.rows[-1][0] == scale.n_estimators
     assert sum(", rate " in line for line in said) == len(scale.learning_rates) * 4
+    # The paper compares one weight per tree with Newton's step, both without shrinkage, on both sets of queries.
+    assert len(result.claims) == 4
+    for claim in result.claims:
+        (sample,) = claim.samples
+        (row,) = [
+            row for row in (test if "test" in claim.says else train).records() if f" {row['trees']} " in claim.says
+        ]
+        gains = [row[f"{step}, rate 1"] - row["newton, rate 1"] for step in ("optimal", "optimal-gradient")]
+        assert any(sample.mean == pytest.approx(gain) for gain in gains)
 
 
 def test_adaptation_beats_its_base_on_data_that_is_given() -> None:
