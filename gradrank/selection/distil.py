@@ -218,8 +218,11 @@ def _shape_of_folds(member: Member, result: AutoResult) -> dict[str, Any]:
     share = (result.folds - 1) / result.folds
     pool, learner = result.pool, algorithm(member.algorithm)(**member.parameters)
     assert isinstance(learner, LambdaMART)
-    shape = shape_by_size(learner, int(share * pool.n_queries), int(share * pool.n_docs), validated=True)
-    return {"num_leaves": shape.num_leaves, "learning_rate": shape.learning_rate}
+    shape = shape_by_size(
+        learner, int(share * pool.n_queries), int(share * pool.n_docs), validated=True,
+        unit_queries=learner._objective().unit_queries,
+    )  # fmt: skip
+    return {**shape.of_trees(), "learning_rate": shape.learning_rate}
 
 
 def _ensembles(result: AutoResult, measure: AnyMeasure, n_jobs: int | None) -> list[Served]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gradrank.models.ranker import Ranker
 
 SPLIT_RULES = ("mse", "newton")
+GROW_POLICIES = ("lossguide", "symmetric")
 STEP_RULES = ("newton", "gradient", "optimal", "optimal-leaf", "optimal-gradient")
 
 
@@ -70,6 +71,12 @@ class TreeParameters(ObjectiveParameters, ChoosingParameters, SeedParameters, Ch
         help="Leaf values by Newton's step (newton) or the mean λ (gradient); optimal and optimal-leaf multiply "
         "Newton's by the exact best weights on the training data, one for the tree or one for each leaf; "
         "optimal-gradient multiplies mean λ's by one for the tree.",
+    )  # fmt: skip
+    grow_policy: str | None = parameter(
+        default=None, choices=GROW_POLICIES, metavar="POLICY",
+        help="Trees that split the leaf that gains most (lossguide, grown by LightGBM), or all nodes of a level by one "
+        "feature at one threshold (symmetric, as CatBoost's). None is symmetric for a measure as objective and other "
+        "λ's with normalize=log, unless a parameter is given that symmetric trees do not take, and lossguide else.",
     )  # fmt: skip
     max_depth: int | None = parameter(
         default=None, low=1, also=(-1, 0), metavar="N", help="Deepest a tree may be; None, 0 or −1 is no limit."
