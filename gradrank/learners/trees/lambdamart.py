@@ -31,6 +31,7 @@ from gradrank.learners.trees.size_rule import (
     FEWEST_HELD_OUT,
     LOSSGUIDE,
     MOST_LEVELS,
+    NOT_FOR_SYMMETRIC,
     SYMMETRIC,
     Shape,
     is_symmetric,
@@ -127,6 +128,16 @@ class LambdaMART(TreeParameters, RankingEstimator):
 
         for name in not_for_symmetric(self) if self.grow_policy == SYMMETRIC else []:
             raise TrainingError(f"grow_policy is symmetric, which does not take {name}{_INSTEAD.get(name, '')}")
+
+    @classmethod
+    def not_searched_with(cls, parameters: Mapping[str, Any]) -> frozenset[str]:
+        """See RankingEstimator.not_searched_with: each policy has its own size of trees."""
+        policy = parameters.get("grow_policy")
+        if policy == SYMMETRIC:
+            return frozenset(NOT_FOR_SYMMETRIC)
+        if policy == LOSSGUIDE:
+            return frozenset(("max_depth",))
+        return frozenset(("grow_policy", "max_depth") if any(name in parameters for name in NOT_FOR_SYMMETRIC) else ())
 
     def _chosen(self) -> dict[str, Any]:
         rules = self._rules()

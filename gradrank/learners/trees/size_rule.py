@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradrank.learners.trees.feature_bins import MOST_BINS
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from gradrank.learners.trees.parameters import TreeParameters
 
 LOSSGUIDE, SYMMETRIC = "lossguide", "symmetric"
+NOT_FOR_SYMMETRIC = (
+    "num_leaves", "min_child_samples", "min_child_weight", "split_docs", "monotone_constraints", "categorical_feature",
+    "lightgbm",
+)  # fmt: skip
+"""Parameters that symmetric trees do not take."""
 
 MOST_TREES = 10_000
 """A ceiling that no training should reach: early stopping ends it before."""
@@ -105,19 +110,17 @@ def is_symmetric(parameters: TreeParameters, *, unit_queries: bool) -> bool:
 
 
 def not_for_symmetric(parameters: TreeParameters) -> list[str]:
-    """The parameters given that symmetric trees do not take."""
-    given = {
-        "num_leaves": parameters.num_leaves is not None,
-        "min_child_samples": parameters.min_child_samples is not None,
-        "min_child_weight": parameters.min_child_weight != type(parameters).declared["min_child_weight"].default,
-        "max_depth": parameters.max_depth is not None and parameters.max_depth > MOST_LEVELS,
-        "max_bin": parameters.max_bin > MOST_BINS,
-        "split_docs": parameters.split_docs is not None,
-        "monotone_constraints": parameters.monotone_constraints is not None,
-        "categorical_feature": bool(parameters.categorical_feature),
-        "lightgbm": bool(parameters.lightgbm),
-    }
-    return [name for name, is_given in given.items() if is_given]
+    """The parameters that are given, other than by default, and that symmetric trees do not take."""
+    declared = parameters.declared
+    found = [name for name in NOT_FOR_SYMMETRIC if _is_given(getattr(parameters, name), declared[name].default)]
+    found += ["max_depth"] if parameters.max_depth is not None and parameters.max_depth > MOST_LEVELS else []
+    return found + (["max_bin"] if parameters.max_bin > MOST_BINS else [])
+
+
+def _is_given(value: Any, default: Any) -> bool:
+    if value is None:
+        return False
+    return len(value) > 0 if hasattr(value, "__len__") else value != default
 
 
 def symmetric_depth(parameters: TreeParameters) -> int:
