@@ -1,8 +1,8 @@
 """Defaults beside those of LightGBM, XGBoost and CatBoost, and the grid that the rule was chosen on.
 
-Run: python benchmarks/defaults.py [--grid | --added | --short | --forms | --policies] [--mq2007 FOLDER] [--lightgbm-rank FOLDER]
-     [--seeds 301] [--sizes 300x40,3000x20:0,…] [--families crossed:500x60x30,…] [--only TEXT] [--processes 2]
-     [--store FOLDER]
+Run: python benchmarks/defaults.py [--grid | --added | --short | --forms | --policies] [--mq2007 FOLDER]
+     [--lightgbm-rank FOLDER] [--seeds 301] [--sizes 300x40,3000x20:0,…] [--families crossed:500x60x30,…]
+     [--only TEXT] [--processes 2] [--store FOLDER]
 
 A row is a contestant, a column a data set: test NDCG@10, and the CPU seconds that training took. Without
 ``--grid`` the contestants are gradrank without options, with validation data and without; gradrank with

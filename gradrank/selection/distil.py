@@ -23,7 +23,7 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, GradrankWarning
 from gradrank.learners.algorithms import algorithm
 from gradrank.learners.trees.lambdamart import LambdaMART
-from gradrank.learners.trees.size_rule import shape_by_size
+from gradrank.learners.trees.size_rule import LOSSGUIDE, SYMMETRIC, shape_by_size
 from gradrank.measures import NDCG, AnyMeasure, as_measure
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.merge import merged
@@ -49,20 +49,33 @@ class Student:
     kind: Literal["squares", "lambdas"]
     share: float
     """Least squares: weight of the label beside the teacher's score, both of deviation 1; λ's: share of the teacher."""
-    leaves: int
+    leaves: int = 0
+    """Most leaves of a tree."""
+    levels: int = 0
+    """Of symmetric trees, in the place of leaves."""
 
     @property
     def name(self) -> str:
         """What it is called."""
-        return f"student {self.kind} {self.share:g}, {self.leaves} leaves"
+        size = f"{self.levels} levels" if self.levels else f"{self.leaves} leaves"
+        return f"student {self.kind} {self.share:g}, {size}"
+
+    @property
+    def size(self) -> dict[str, Any]:
+        """How its trees grow, as parameters."""
+        if self.levels:
+            return {"grow_policy": SYMMETRIC, "max_depth": self.levels}
+        return {"grow_policy": LOSSGUIDE, "num_leaves": self.leaves}
 
 
 STUDENTS = (
-    Student("lambdas", 0.5, 15),
-    Student("squares", 1.0, 31),
-    Student("lambdas", 0.5, 31),
-    Student("squares", 2.0, 31),
-    Student("squares", 1.0, 15),
+    Student("lambdas", 0.5, leaves=15),
+    Student("squares", 1.0, levels=6),
+    Student("squares", 1.0, leaves=31),
+    Student("lambdas", 0.5, levels=6),
+    Student("lambdas", 0.5, leaves=31),
+    Student("squares", 2.0, leaves=31),
+    Student("squares", 1.0, leaves=15),
 )
 """In the order in which they are tried; the first always is."""
 # So that the sum of all steps is the same for few trees and many.
@@ -268,7 +281,7 @@ class _Classroom:
         rate = float(np.clip(_ALL_STEPS[student.kind] / trees, _LOWEST_RATE, _HIGHEST_RATE))
         parameters: dict[str, Any] = {
             "objective": self._objective(student),
-            "num_leaves": student.leaves,
+            **student.size,
             "learning_rate": rate,
             "n_estimators": trees,
             "random_state": result.random_state,

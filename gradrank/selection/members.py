@@ -147,8 +147,8 @@ class Portfolio:
             depth, rate = _SYMMETRIC_SHAPES[number % len(_SYMMETRIC_SHAPES)]
             parameters = {
                 "objective": str(target), **chosen, "grow_policy": "symmetric", "max_depth": depth,
-                "learning_rate": rate, "subsample": (1.0, 0.7)[number % 2], "n_estimators": _TREES, "early_stopping_rounds": _PATIENCE,
-                "random_state": seed,
+                "learning_rate": rate, "subsample": (1.0, 0.7)[number % 2], "n_estimators": _TREES,
+                "early_stopping_rounds": _PATIENCE, "random_state": seed,
             }  # fmt: skip
             return Member(name, family, "lambdamart", parameters)
         leaves, rate = _SHAPES[(_FIRST_SHAPE[family] + number) % len(_SHAPES)]
