@@ -15,9 +15,9 @@ from gradrank.runtime.kernels import njit
 from gradrank.runtime.memory import is_mapped
 from gradrank.runtime.threads import for_query_blocks
 
-# Thresholds are made from so many documents and values at most, as LightGBM's are.
-_SAMPLED_ROWS = 200_000
-_SAMPLED_VALUES = 100_000_000
+# Thresholds are made from so many documents at most, and from about so many values, which are held in memory.
+_SAMPLED_ROWS, _FEWEST_ROWS = 200_000, 10_000
+_SAMPLED_VALUES = 20_000_000
 _SAMPLE_SEED = 0
 MOST_BINS = 255
 """Of a feature; one more byte value is left for what is missing."""
@@ -37,6 +37,25 @@ class FeatureBins:
     """A row per feature, a column per document."""
     thresholds: tuple[NDArray[np.float64], ...]
     """Of each feature, rising."""
+
+    @property
+    def ranges(self) -> NDArray[np.uint8]:
+        """The lowest and the highest bin of each feature that a document is in; with no document 255 and 0."""
+        if not self.bins.shape[1]:
+            return np.array([[255], [0]], dtype=np.uint8).repeat(len(self.bins), axis=1)
+        return np.stack([self.bins.min(axis=1), self.bins.max(axis=1)])
+
+    def like(self, data: RankingData, *, n_jobs: int | None = None) -> FeatureBins:
+        """Bins of other documents between the same thresholds.
+
+        Parameters
+        ----------
+        data
+            The documents.
+        n_jobs
+            Threads.
+        """
+        return FeatureBins(_binned(data, self.thresholds, n_jobs), self.thresholds)
 
     @classmethod
     def of(
@@ -67,38 +86,42 @@ class FeatureBins:
         >>> made.bins.tolist(), [each.tolist() for each in made.thresholds]
         ([[1, 3, 0, 2]], [[1.5, 2.5]])
         """
-        X = data.X
         sample = _sample(data, random_state, crew)
-        thresholds = tuple(cut_points(sample[:, column], most) for column in range(X.shape[1]))
+        thresholds = tuple(cut_points(sample[:, column], most) for column in range(data.n_features))
         del sample
-        starts = np.concatenate([[0], np.cumsum([len(each) for each in thresholds])]).astype(np.int64)
-        joined = np.concatenate([*thresholds, np.empty(0)])
-        bins = np.empty((X.shape[1], len(X)), dtype=np.uint8)
-        edges = np.append(np.arange(0, len(X), _ROWS_PER_BLOCK), len(X))
+        return cls(_binned(data, thresholds, n_jobs), thresholds)
 
-        def work(first: int, end: int) -> None:
-            for block in range(first, end):
-                begin, stop = int(edges[block]), int(edges[block + 1])
-                values: NDArray[Any] = np.ascontiguousarray(X[begin:stop])
-                if is_mapped(X):
-                    check_features(values, begin)  # nobody has looked at them when the file was opened
-                _fill(values, joined, starts, bins[:, begin:stop])
 
-        for_query_blocks(work, edges, n_jobs)
-        return cls(bins, thresholds)
+def _binned(data: RankingData, thresholds: tuple[NDArray[np.float64], ...], n_jobs: int | None) -> NDArray[np.uint8]:
+    X = data.X
+    starts = np.concatenate([[0], np.cumsum([len(each) for each in thresholds])]).astype(np.int64)
+    joined = np.concatenate([*thresholds, np.empty(0)])
+    bins = np.empty((X.shape[1], len(X)), dtype=np.uint8)
+    edges = np.append(np.arange(0, len(X), _ROWS_PER_BLOCK), len(X))
+
+    def work(first: int, end: int) -> None:
+        for block in range(first, end):
+            begin, stop = int(edges[block]), int(edges[block + 1])
+            values: NDArray[Any] = np.ascontiguousarray(X[begin:stop])
+            if is_mapped(X):
+                check_features(values, begin)  # nobody has looked at them when the file was opened
+            _fill(values, joined, starts, bins[:, begin:stop])
+
+    for_query_blocks(work, edges, n_jobs)
+    return bins
 
 
 def _sample(data: RankingData, random_state: int, crew: Crew) -> NDArray[Any]:
     """Features of the documents that thresholds are made from, the same in all processes, in any order."""
     total = crew.count(data.n_docs)
-    most = max(1, min(_SAMPLED_ROWS, _SAMPLED_VALUES // max(1, data.n_features)))
+    most = min(_SAMPLED_ROWS, max(_FEWEST_ROWS, _SAMPLED_VALUES // max(1, data.n_features)))
     if crew.shared:
         # Queries' ids choose, so that the sample does not depend on where they are.
         assert data.keys is not None
         rows = np.flatnonzero(random_numbers(data.indptr, _SAMPLE_SEED, data.keys) < most / total)
         return np.concatenate(crew.gather(np.asarray(data.X[rows])))
     if total <= most:
-        return np.asarray(data.X)
+        return np.array(data.X) if is_mapped(data.X) else data.X
     rng = np.random.default_rng([random_state, 0])
     return np.asarray(data.X[np.sort(rng.choice(total, most, replace=False))])
 

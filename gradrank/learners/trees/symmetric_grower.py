@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
+from gradrank.errors import TrainingError
 from gradrank.learners.base.crew import ALONE, Crew
 from gradrank.learners.base.monitor import TRAINING
 from gradrank.learners.trees.feature_bins import FeatureBins
@@ -30,6 +31,7 @@ from gradrank.learners.trees.grower import separate_sets
 from gradrank.learners.trees.parameters import TreeParameters
 from gradrank.models.trees.ensemble import Tree, assign_leaves
 from gradrank.runtime.kernels import njit
+from gradrank.runtime.memory import is_mapped
 from gradrank.runtime.threads import for_query_blocks
 
 Floats = NDArray[np.float32]
@@ -85,16 +87,26 @@ class SymmetricGrower:
         self._parameters = parameters
         self._depth = depth
         self._crew = crew
-        self._sets = separate_sets(data, watched or {})
         if share_binning is None:
             self._binned = FeatureBins.of(
                 data, int(parameters.max_bin), random_state=parameters.random_state, n_jobs=parameters.n_jobs, crew=crew
             )
         else:
             self._binned = share_binning._binned
-        self._usable = np.array([at for at, each in enumerate(self._binned.thresholds) if len(each)], dtype=np.int64)
+        # Those that lie in files are read once, not once per tree.
+        jobs = parameters.n_jobs
+        self._watched = {
+            name: self._binned.like(each, n_jobs=jobs).bins if is_mapped(each.X) else each
+            for name, each in separate_sets(data, watched or {}).items()
+            if name != TRAINING
+        }
+        ranges = np.array(crew.gather(self._binned.ranges))
+        self._usable = np.flatnonzero(ranges[:, 0].min(axis=0) < ranges[:, 1].max(axis=0))
+        if not len(self._usable):
+            raise TrainingError("no feature has two values that trees can tell apart")
         self._wide = max((len(each) for each in self._binned.thresholds), default=0) + 2
         self._leaf = np.zeros(data.n_docs, dtype=np.int32)
+        self._splits: list[_Split] = []
 
     def grow(self, lambdas: Floats, rhos: Floats, step: int) -> Tree:
         """Grow the tree of step ``step`` that fits the λ's: by least squares, or by Newton gain with ρ."""
@@ -121,25 +133,31 @@ class SymmetricGrower:
             counts = self._crew.sum(counts)
             smaller = (counts[:, 1] < counts[:, 0]).astype(np.uint8)
             filled = np.flatnonzero((node & 1) == smaller[node >> 1]).astype(np.int32)
-        self._leaf[:] = 0
-        if not splits:
-            return Tree.of(leaf_value=[0.0])
-        for split in splits:
-            _descend(self._binned.bins[split.feature], split.threshold + 1, self._leaf)
-        return self._tree(splits)
+        self._splits = splits
+        self._leaf = self._leaves_of(self._binned.bins)
+        return self._tree(splits) if splits else Tree.of(leaf_value=[0.0])
 
     def leaves(self, tree: Tree) -> dict[str, NDArray[np.int32]]:
         """The leaf of the tree grown last that each document reaches, for the training data and the watched sets."""
-        jobs = self._parameters.n_jobs
-        found = {
-            name: assign_leaves(tree, data.X, n_jobs=jobs) for name, data in self._sets.items() if name != TRAINING
-        }
-        return {TRAINING: self._leaf.copy(), **found}
+        found = {TRAINING: self._leaf}
+        for name, data in self._watched.items():
+            if isinstance(data, RankingData):
+                found[name] = assign_leaves(tree, data.X, n_jobs=self._parameters.n_jobs)
+            else:
+                found[name] = self._leaves_of(data)
+        return found
+
+    def _leaves_of(self, bins: NDArray[np.uint8]) -> NDArray[np.int32]:
+        """The leaf of the tree grown last that each document reaches, of the bins of all documents."""
+        leaf = np.zeros(bins.shape[1], dtype=np.int32)
+        for split in self._splits:
+            _descend(bins[split.feature], split.threshold + 1, leaf)
+        return leaf
 
     def _features(self, step: int) -> NDArray[np.int64]:
-        """The features that this step's tree may use, of those that have a threshold."""
+        """The features that this step's tree may use, of those that tell documents apart."""
         share, usable = self._parameters.colsample_bytree, self._usable
-        if share >= 1.0 or not len(usable):
+        if share >= 1.0:
             return usable
         rng = np.random.default_rng([self._parameters.random_state, step, 1])
         return np.sort(rng.choice(usable, max(1, round(share * len(usable))), replace=False))
@@ -195,8 +213,6 @@ class _Level:
             For each of these nodes whether the smaller child is the left (0) or the right one (1).
         """
         features, binned = self._features, self._binned
-        if not len(features):
-            return -np.inf, 0, 0
         fresh = np.zeros((len(features), len(smaller), self._wide, 2))
 
         def fill(first: int, end: int) -> None:

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from gradrank import LambdaMART, make_splits
 from gradrank.data import RankingData
+from gradrank.data.formats.binary import open_binary, write_binary
 from gradrank.errors import TrainingError
 from gradrank.learners.base.monitor import TRAINING
 from gradrank.learners.trees.size_rule import DEFAULT_LEVELS
 from gradrank.learners.trees.symmetric_grower import SymmetricGrower
 from gradrank.models.trees.ensemble import Tree, TreeEnsemble
+from gradrank.runtime.memory import is_mapped
 
 DATA = make_splits(60, n_docs=12, n_features=5, noise=0.3, random_state=4)
 QUICK: dict[str, Any] = {"n_estimators": 5, "learning_rate": 0.3, "n_jobs": 1}
@@ -45,7 +47,7 @@ def best_score(X: np.ndarray, nodes: list[int], lambdas: np.ndarray, rhos: np.nd
     found = -np.inf
     for column in X.T:
         there = np.unique(column[~np.isnan(column)])
-        if len(there) < 2:
+        if not len(there):
             continue
         for threshold in [-np.inf, *((there[:-1] + there[1:]) / 2)]:
             right = [not (np.isnan(x) or x <= threshold) for x in column]
@@ -122,12 +124,28 @@ def test_what_is_missing_can_be_told_from_the_rest() -> None:
     assert ensemble.predict(np.array([[-1e30], [np.nan]])).tolist() == [2.0, 1.0]
 
 
+def test_validation_data_in_a_file_reaches_the_leaves_of_that_in_memory(tmp_path) -> None:
+    write_binary(DATA["vali"], tmp_path / "vali")
+    kept = open_binary(tmp_path / "vali")
+    assert is_mapped(kept.X)
+    here = LambdaMART(**QUICK).fit(DATA["train"], valid=DATA["vali"])
+    there = LambdaMART(**QUICK).fit(DATA["train"], valid=kept)
+    assert here.record_.curves == there.record_.curves
+
+
+def test_a_value_or_nothing_is_something_to_tell_apart() -> None:
+    X = np.array([[np.nan, 1.0], [7.0, 1.0], [7.0, 1.0], [np.nan, 1.0]])
+    made = grower(ranking_data(X), depth=2)
+    tree = made.grow(np.array([1, -1, -1, 1], dtype=np.float32), np.ones(4, dtype=np.float32), 0)
+    assert made.leaves(tree)[TRAINING].tolist() == [0, 1, 1, 0]
+
+
 def test_nothing_to_learn_is_one_leaf() -> None:
     data = ranking_data(np.arange(8.0)[:, None])
     nothing = np.zeros(8, dtype=np.float32)
     assert grower(data, depth=3).grow(nothing, nothing, 0).n_leaves == 1
-    constant = ranking_data(np.ones((8, 2)))
-    assert grower(constant, depth=3).grow(np.ones(8, dtype=np.float32), np.ones(8, dtype=np.float32), 0).n_leaves == 1
+    with pytest.raises(TrainingError, match="no feature has two values"):
+        grower(ranking_data(np.ones((8, 2))), depth=3)
 
 
 def test_a_share_of_the_features_is_drawn_for_each_tree() -> None:
