@@ -50,7 +50,7 @@ from gradrank.objectives import Objective, parse_objective, recommended
 
 # What is given in the place of what symmetric trees do not take.
 _INSTEAD = {
-    "num_leaves": ": max_depth=6 makes 64 leaves",
+    "num_leaves": ": max_depth=5 makes 32 leaves",
     "max_depth": f": at most {MOST_LEVELS}",
     "max_bin": f": at most {MOST_BINS}",
 }

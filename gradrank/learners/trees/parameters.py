@@ -81,7 +81,7 @@ class TreeParameters(ObjectiveParameters, ChoosingParameters, SeedParameters, Ch
     )  # fmt: skip
     max_depth: int | None = parameter(
         default=None, low=1, also=(-1, 0), metavar="N",
-        help="Deepest a tree may be; None, 0 or −1 is no limit, and 6 for symmetric trees, which may have 8 levels.",
+        help="Deepest a tree may be; None, 0 or −1 is no limit, and 5 for symmetric trees, which may have 8 levels.",
         search=Range(3, 8),
     )  # fmt: skip
     max_bin: int = parameter(

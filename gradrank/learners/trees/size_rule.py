@@ -29,7 +29,7 @@ DEFAULT_RATE = 0.1
 """Of 0.05, 0.1 and 0.2 none was better on data of any size, once the number of trees is found."""
 DEFAULT_PATIENCE = 100
 """Trees without a new best after which training ends; the measure on few queries stands still for long."""
-DEFAULT_LEVELS = 6
+DEFAULT_LEVELS = 5
 """Of symmetric trees; the guide on defaults has the measurements."""
 MOST_LEVELS = 8
 """Histograms of symmetric trees double with each level, and a document's node is a byte."""

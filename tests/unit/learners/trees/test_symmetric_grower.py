@@ -203,7 +203,7 @@ def _is_symmetric(tree: Tree) -> bool:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"num_leaves": 15}, "does not take num_leaves: max_depth=6 makes 64 leaves"),
+        ({"num_leaves": 15}, "does not take num_leaves: max_depth=5 makes 32 leaves"),
         ({"max_depth": 9}, "does not take max_depth: at most 8"),
         ({"max_bin": 300}, "does not take max_bin: at most 255"),
         ({"categorical_feature": ["f1"]}, "does not take categorical_feature"),
