@@ -1,15 +1,16 @@
 """Defaults beside those of LightGBM, XGBoost and CatBoost, and the grid that the rule was chosen on.
 
-Run: python benchmarks/defaults.py [--grid | --added | --short | --forms] [--mq2007 FOLDER] [--lightgbm-rank FOLDER]
-     [--seeds 301] [--sizes 300x40,3000x20:0,…] [--families crossed:500x60x30,…] [--only TEXT] [--processes 2]
-     [--store FOLDER]
+Run: python benchmarks/defaults.py [--grid | --added | --short | --forms | --policies] [--mq2007 FOLDER]
+     [--lightgbm-rank FOLDER] [--seeds 301] [--sizes 300x40,3000x20:0,…] [--families crossed:500x60x30,…]
+     [--only TEXT] [--processes 2] [--store FOLDER]
 
 A row is a contestant, a column a data set: test NDCG@10, and the CPU seconds that training took. Without
 ``--grid`` the contestants are gradrank without options, with validation data and without; gradrank with
 ``reg_lambda=0`` and as its first defaults were (300 trees of 15 leaves, rate 0.05); each other tool without options;
 and each with a lower rate, more trees and early stopping on the validation data. ``--grid`` has shapes of gradrank's
 trees instead, each with several patiences; ``--added`` values of ``reg_lambda``; ``--short`` the weights of LambdaWide
-on short lists, beside LightGBM; ``--forms`` the ways to weigh pairs that a measure's λ's may have. ``--families``
+on short lists, beside LightGBM; ``--forms`` the ways to weigh pairs that a measure's λ's may have; all of these
+grow trees leaf by leaf. ``--policies`` compares such trees with symmetric ones, with several seeds. ``--families``
 adds data of other makes (families.py). No test part of MQ2007 is touched: one half of a validation part chooses the
 number of trees, the other judges. Results are kept in a folder, so that nothing is trained twice.
 """
@@ -56,6 +57,7 @@ MUS = (0.05, 0.5, 1.0, 2.0)
 # Curvature that is added to leaves.
 ADDED = (0.0, 2.0, 5.0, 10.0, 20.0)
 SHORT_SIZES = "1000x10,1000x10:0,2000x6,700x15"
+LEVELS = (5, 6)
 FORM_MUS = (0.0, 0.05, 0.1, 0.2)
 WIDE = "LambdaWide(NDCG, normalize=log, gap=true, goal={goal}, mu={mu})"
 
@@ -235,7 +237,7 @@ FULL = 1_000_000
 CONTESTANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "gradrank": ("gradrank", {}),
     "gradrank, no validation data": ("gradrank", {"alone": True}),
-    "gradrank, nothing added to leaves": ("gradrank", {"reg_lambda": 0.0}),
+    "gradrank, leaf by leaf": ("gradrank", {"grow_policy": "lossguide"}),
     "gradrank, 300 × 15 leaves, rate 0.05": (
         "gradrank", {"n_estimators": 300, "num_leaves": 15, "learning_rate": 0.05, "reg_lambda": 0.0},
     ),
@@ -308,7 +310,13 @@ def grid_jobs(keys: Sequence[Key], goal: str, store: str) -> dict[tuple[str, Key
 def added_jobs(keys: Sequence[Key], goal: str, store: str) -> dict[tuple[str, Key], Any]:
     """Values of ``reg_lambda`` for each data set, all else by default."""
     return {
-        (f"reg_lambda {added:g}", key): (key, "gradrank", {"reg_lambda": added}, goal, store)
+        (f"reg_lambda {added:g}", key): (
+            key,
+            "gradrank",
+            {"reg_lambda": added, "grow_policy": "lossguide"},
+            goal,
+            store,
+        )
         for key in keys
         for added in ADDED
     }
@@ -340,8 +348,22 @@ def form_jobs(keys: Sequence[Key], goal: str, store: str) -> dict[tuple[str, Key
             for mu in FORM_MUS:
                 kind, option = ("LambdaWide", f", mu={mu}") if mu else ("Lambda", "")
                 objective = f"{kind}(NDCG, normalize=log, gap={gap}, goal={goal}{option})"
-                jobs[f"gap {gap}, μ = {mu}", key] = (key, "gradrank", {"objective": objective}, goal, store)
+                settings = {"objective": objective, "grow_policy": "lossguide"}
+                jobs[f"gap {gap}, μ = {mu}", key] = (key, "gradrank", settings, goal, store)
         for name in ("LightGBM, early stopping", "LightGBM, full list, rate 0.05, early stopping"):
+            jobs[name, key] = (key, *CONTESTANTS[name], goal, store)
+    return jobs
+
+
+def policy_jobs(keys: Sequence[Key], goal: str, store: str) -> dict[tuple[str, Key], Any]:
+    """Trees grown leaf by leaf and symmetric ones of several depths, beside those of LightGBM and CatBoost."""
+    shapes: dict[str, dict[str, Any]] = {"leaf by leaf": {"grow_policy": "lossguide"}}
+    shapes |= {f"symmetric, {n} levels": {"grow_policy": "symmetric", "max_depth": n} for n in LEVELS}
+    jobs: dict[tuple[str, Key], Any] = {}
+    for key in keys:
+        for name, shape in shapes.items():
+            jobs[name, key] = (key, "gradrank", shape, goal, store)
+        for name in ("LightGBM, early stopping", "CatBoost, rate 0.1, early stopping"):
             jobs[name, key] = (key, *CONTESTANTS[name], goal, store)
     return jobs
 
@@ -367,6 +389,7 @@ def main() -> None:
     parser.add_argument("--added", action="store_true")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--forms", action="store_true")
+    parser.add_argument("--policies", action="store_true")
     parser.add_argument("--families", default="", help="such as crossed:500x60x30,rare:400x30x20")
     parser.add_argument("--goal", default="NDCG@10")
     parser.add_argument("--mq2007", type=Path)
@@ -394,6 +417,8 @@ def main() -> None:
         jobs = added_jobs(keys, goal, store)
     elif given.forms:
         jobs = form_jobs(keys, goal, store)
+    elif given.policies:
+        jobs = policy_jobs(keys, goal, store)
     elif given.short:
         jobs = short_jobs(keys, goal, store)
     else:

@@ -23,6 +23,7 @@ TREES: dict[str, Any] = {
     "base": None,
     "split": "mse",
     "step": "newton",
+    "grow_policy": "lossguide",
     "max_depth": None,
     "max_bin": 255,
     "reg_lambda": 0.0,

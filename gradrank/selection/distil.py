@@ -23,7 +23,7 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, GradrankWarning
 from gradrank.learners.algorithms import algorithm
 from gradrank.learners.trees.lambdamart import LambdaMART
-from gradrank.learners.trees.size_rule import shape_by_size
+from gradrank.learners.trees.size_rule import LOSSGUIDE, SYMMETRIC, shape_by_size
 from gradrank.measures import NDCG, AnyMeasure, as_measure
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.merge import merged
@@ -49,20 +49,33 @@ class Student:
     kind: Literal["squares", "lambdas"]
     share: float
     """Least squares: weight of the label beside the teacher's score, both of deviation 1; λ's: share of the teacher."""
-    leaves: int
+    leaves: int = 0
+    """Most leaves of a tree."""
+    levels: int = 0
+    """Of symmetric trees, in the place of leaves."""
 
     @property
     def name(self) -> str:
         """What it is called."""
-        return f"student {self.kind} {self.share:g}, {self.leaves} leaves"
+        size = f"{self.levels} levels" if self.levels else f"{self.leaves} leaves"
+        return f"student {self.kind} {self.share:g}, {size}"
+
+    @property
+    def size(self) -> dict[str, Any]:
+        """How its trees grow, as parameters."""
+        if self.levels:
+            return {"grow_policy": SYMMETRIC, "max_depth": self.levels}
+        return {"grow_policy": LOSSGUIDE, "num_leaves": self.leaves}
 
 
 STUDENTS = (
-    Student("lambdas", 0.5, 15),
-    Student("squares", 1.0, 31),
-    Student("lambdas", 0.5, 31),
-    Student("squares", 2.0, 31),
-    Student("squares", 1.0, 15),
+    Student("lambdas", 0.5, leaves=15),
+    Student("squares", 1.0, levels=6),
+    Student("squares", 1.0, leaves=31),
+    Student("lambdas", 0.5, levels=6),
+    Student("lambdas", 0.5, leaves=31),
+    Student("squares", 2.0, leaves=31),
+    Student("squares", 1.0, leaves=15),
 )
 """In the order in which they are tried; the first always is."""
 # So that the sum of all steps is the same for few trees and many.
@@ -218,8 +231,11 @@ def _shape_of_folds(member: Member, result: AutoResult) -> dict[str, Any]:
     share = (result.folds - 1) / result.folds
     pool, learner = result.pool, algorithm(member.algorithm)(**member.parameters)
     assert isinstance(learner, LambdaMART)
-    shape = shape_by_size(learner, int(share * pool.n_queries), int(share * pool.n_docs), validated=True)
-    return {"num_leaves": shape.num_leaves, "learning_rate": shape.learning_rate}
+    shape = shape_by_size(
+        learner, int(share * pool.n_queries), int(share * pool.n_docs), validated=True,
+        unit_queries=learner._objective().unit_queries,
+    )  # fmt: skip
+    return {**shape.of_trees(), "learning_rate": shape.learning_rate}
 
 
 def _ensembles(result: AutoResult, measure: AnyMeasure, n_jobs: int | None) -> list[Served]:
@@ -265,7 +281,7 @@ class _Classroom:
         rate = float(np.clip(_ALL_STEPS[student.kind] / trees, _LOWEST_RATE, _HIGHEST_RATE))
         parameters: dict[str, Any] = {
             "objective": self._objective(student),
-            "num_leaves": student.leaves,
+            **student.size,
             "learning_rate": rate,
             "n_estimators": trees,
             "random_state": result.random_state,

@@ -21,6 +21,8 @@ _TREES = 2000
 _PATIENCE = 75
 # Shapes of trees, one after the other: leaves and rate.
 _SHAPES = ((15, 0.05), (7, 0.05), (31, 0.05), (4, 0.1), (63, 0.05), (15, 0.1))
+# Levels and rate of symmetric trees.
+_SYMMETRIC_SHAPES = ((6, 0.05), (5, 0.05), (7, 0.05), (4, 0.1))
 # Where each family begins with the shapes, so that a round has several.
 _FIRST_SHAPE = {"deep-trees": 0, "map-trees": 1, "mart": 2, "trees": 2}
 _NETS = (("32", "standard"), ("64,32", "log"), ("10", "log"), ("128,64", "standard"))
@@ -70,7 +72,8 @@ class Portfolio:
     Examples
     --------
     >>> [member.name for member in Portfolio(NDCG(10)).round(0)]  # doctest: +NORMALIZE_WHITESPACE
-    ['plain', 'deep-trees 1', 'map-trees 1', 'mart 1', 'net 1', 'ranksvm 1', 'trees 1', 'listnet 1']
+    ['plain', 'deep-trees 1', 'symmetric-trees 1', 'map-trees 1', 'mart 1', 'net 1', 'ranksvm 1', 'trees 1',
+     'listnet 1']
     """
 
     measure: AnyMeasure
@@ -103,6 +106,7 @@ class Portfolio:
             name
             for name, there in (
                 ("deep-trees", target.cutoff is not None),
+                ("symmetric-trees", True),
                 ("map-trees", not isinstance(target, MAP)),
                 ("mart", True),
                 ("net", self.nets),
@@ -139,6 +143,14 @@ class Portfolio:
                     name, family, "lambdarank", {"objective": str(_deep(target)), **parameters}, _NETS_PER_FOLD
                 )
             return Member(name, family, "listnet", {**parameters, "objective": _listnet(target)}, _NETS_PER_FOLD)
+        if family == "symmetric-trees":
+            depth, rate = _SYMMETRIC_SHAPES[number % len(_SYMMETRIC_SHAPES)]
+            parameters = {
+                "objective": str(target), **chosen, "grow_policy": "symmetric", "max_depth": depth,
+                "learning_rate": rate, "subsample": (1.0, 0.7)[number % 2], "n_estimators": _TREES,
+                "early_stopping_rounds": _PATIENCE, "random_state": seed,
+            }  # fmt: skip
+            return Member(name, family, "lambdamart", parameters)
         leaves, rate = _SHAPES[(_FIRST_SHAPE[family] + number) % len(_SHAPES)]
         share = _SHARES[number % len(_SHARES)] if self.n_features >= _FEW_FEATURES else 1.0
         objectives = {

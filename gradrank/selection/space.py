@@ -50,7 +50,8 @@ class Space:
     def parameters(self, sampled: Mapping[str, Any]) -> dict[str, Any]:
         """All parameters of a training, from those that were sampled; numbers in few digits."""
         rounded = {name: self.searched[name].rounded(value) for name, value in sampled.items()}
-        return {**self.common, **self.steps, **rounded}
+        useless = self.kind.not_searched_with({**self.common, **rounded})
+        return {**self.common, **self.steps, **{name: it for name, it in rounded.items() if name not in useless}}
 
     def defaults(self) -> dict[str, Any]:
         """Parameters of the learner as it is without options."""
@@ -122,7 +123,9 @@ def space_of(
             raise TrainingError(
                 f"{name} is {value}: the learner would choose by the queries that it is judged on; search it instead"
             )
-    own = {name: _searched(item, asked.pop(name, None)) for name, item in kind.declared.items() if name not in held}
+    useless = kind.not_searched_with({**dict.fromkeys(asked), **held}) - set(asked)
+    open_ = [name for name in kind.declared if name not in held and name not in useless]
+    own = {name: _searched(kind.declared[name], asked.pop(name, None)) for name in open_}
     searched = {name: where for name, where in own.items() if where is not None}
     common: dict[str, Any] = {"measure": str(measure)}
     target = measure.parts[0]

@@ -23,12 +23,14 @@ from gradrank.data.formats.registry import read_data
 from gradrank.errors import ClusterError, DataError, GradrankError, TrainingError
 from gradrank.learners.base.checkpoint import unsealed
 from gradrank.learners.trees.crew_training import model_digest
+from gradrank.learners.trees.size_rule import DEFAULT_LEVELS
 from gradrank.models.trees.ensemble import assign_leaves
 from gradrank.objectives import parse_objective
 from tests.support.commands import PROGRAM, error_of, run
 from tests.support.crew import crew_processes, memory_group, wait_until, write_shards
 
 QUICK: dict[str, Any] = {"n_estimators": 8, "num_leaves": 6, "learning_rate": 0.3, "n_jobs": 1}
+SYMMETRIC: dict[str, Any] = {**{name: value for name, value in QUICK.items() if name != "num_leaves"}, "max_depth": 3}
 TASKS = "tests.support.crew"
 
 
@@ -96,8 +98,10 @@ def test_the_model_is_the_same_for_any_number_of_workers_and_any_files(
         lambda: McRank(**{**QUICK, "n_estimators": 3}),
         lambda: LambdaSMART("MAP", base="f2", **QUICK, split="mse"),
         lambda: LambdaMART("Tiered(NDCG, CNDCG, weight=0.3)", **QUICK, monotone_constraints={"f1": 1}),
+        lambda: LambdaMART(**SYMMETRIC),
+        lambda: LambdaMART("ERR", **SYMMETRIC, grow_policy="symmetric", colsample_bytree=0.6, split="mse"),
     ],
-    ids=["mart", "mcrank", "lambdasmart", "tiers"],
+    ids=["mart", "mcrank", "lambdasmart", "tiers", "symmetric", "symmetric-mse"],
 )
 def test_every_tree_learner_gives_one_model(make: Any, folder: Path) -> None:
     assert trained(make(), 1, folder, "one") == trained(make(), 2, folder, "uneven")
@@ -113,7 +117,7 @@ def test_held_out_queries_are_the_same_for_any_number_of_workers(folder: Path) -
     assert held is not None
     assert 20 <= held.queries < 40
     assert learners[1].n_estimators_ == held.best == len(held.curves["NDCG@10"]) - 5
-    assert (learners[1].num_leaves_, learners[1].get_params()["num_leaves"]) == (10, None)
+    assert (learners[1].num_leaves_, learners[1].get_params()["num_leaves"]) == (2**DEFAULT_LEVELS, None)
 
 
 def test_leaves_hold_what_the_whole_data_says(data: dict[str, RankingData], folder: Path) -> None:

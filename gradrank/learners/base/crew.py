@@ -25,12 +25,18 @@ class Crew:
 
     rank: int = 0
     """Number of this process, from 0."""
+    size: int = 1
+    """How many processes there are."""
     shared: bool = False
     """Whether trees are grown and random draws made so that they do not depend on where queries are kept."""
 
     def sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Element-wise sum over all processes."""
         return values
+
+    def sum_shares(self, shares: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Sum over all processes of this process's share: each gives what it has of everybody's."""
+        return shares[self.rank]
 
     def mean(self, values: NDArray[np.float64]) -> float:
         """Mean over the queries of all processes that have a value; NaN if none has."""

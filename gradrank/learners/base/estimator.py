@@ -96,6 +96,17 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
         """Parameters that were not given and that the data decided."""
         return {}
 
+    @classmethod
+    def not_searched_with(cls, parameters: Mapping[str, Any]) -> frozenset[str]:
+        """Parameters that a search leaves open, as others leave no use for them: those that are fixed, or of a trial.
+
+        Parameters
+        ----------
+        parameters
+            What is fixed or was sampled; None stands for what the search will choose.
+        """
+        return frozenset()
+
     def _check(self) -> None:
         """Raise TrainingError for parameters that do not go together; each alone is in range."""
 

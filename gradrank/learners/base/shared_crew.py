@@ -31,6 +31,7 @@ class SharedCrew(Crew):
     def __init__(self, member: Member) -> None:
         self.member = member
         self.rank = member.rank
+        self.size = member.mesh.size
 
     def sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """See Crew.sum: exact for numbers that :meth:`leveled` gave, and for counts."""
@@ -39,6 +40,15 @@ class SharedCrew(Crew):
         for part in parts:
             summed += np.frombuffer(part)
         return summed.reshape(values.shape)
+
+    def sum_shares(self, shares: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """See Crew.sum_shares: exact for what :meth:`sum` is exact for; a share goes to nobody else."""
+        own = shares[self.rank]
+        parts = self.member.mesh.exchange([np.ascontiguousarray(share).tobytes() for share in shares])
+        summed = np.zeros(own.size)
+        for rank, part in enumerate(parts):
+            summed += own.ravel() if rank == self.rank else np.frombuffer(part)
+        return summed.reshape(own.shape)
 
     def mean(self, values: NDArray[np.float64]) -> float:
         """See Crew.mean; rounded once, whatever the order."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from gradrank.learners.base.crew import ALONE, Crew
 from gradrank.learners.base.monitor import TRAINING
 from gradrank.learners.base.something_to_learn import check_gradients
 from gradrank.learners.trees.diagnostics import Recorder
-from gradrank.learners.trees.grower import TreeGrower
+from gradrank.learners.trees.grower import Grower
 from gradrank.learners.trees.leaf_values import first_rule, leaf_values, optimal_values
 from gradrank.learners.trees.parameters import TreeParameters
 from gradrank.learners.trees.position_terms import PositionTerms
@@ -26,9 +25,6 @@ from gradrank.measures import AnyMeasure
 from gradrank.models.ranker import Ranker
 from gradrank.objectives import BoundObjective, Objective
 from gradrank.runtime.warn import warn
-
-if TYPE_CHECKING:
-    from gradrank.learners.trees.shared_grower import SharedGrower
 
 
 class LambdaCourse(TreeCourse):
@@ -76,7 +72,7 @@ class LambdaCourse(TreeCourse):
             raise TrainingError(f"{objective} has no usable second derivative: use split mse and step gradient")
         self._bound, self._bound_changes = bound, objective.changes
         self.recorder = recorder
-        self._grower: TreeGrower | SharedGrower | None = None
+        self._grower: Grower | None = None
         self._combiner = None
         if rules.step.startswith("optimal"):
             # By the objective's measure, or the one that chooses the model.
@@ -135,7 +131,7 @@ class LambdaCourse(TreeCourse):
             return False
         lambdas, rhos = self.sampled(lambdas, rhos, step)
         tree = self._grower.grow(lambdas, rhos, step)
-        leaves = self.grown_leaves(self._grower, tree)
+        leaves = self._grower.leaves(tree)
         leaf = leaves[TRAINING]
         tree = self.covered(tree, leaf)
         values = tree.leaf_value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,16 @@ _LARGEST_SUM = 2**31 - 1
 _SAMPLES_BINNING_ROWS = 50_000
 # A thread with less to do costs more than it saves; trees are the same for any number of threads.
 _VALUES_PER_THREAD = 250_000
+
+
+class Grower(Protocol):
+    """Grows one tree after the other for given gradients, over bins that were made once."""
+
+    def grow(self, lambdas: NDArray[np.float32], rhos: NDArray[np.float32], step: int) -> Tree:
+        """The tree of step ``step`` that fits the λ's; its leaf values are meant to be replaced."""
+
+    def leaves(self, tree: Tree) -> Mapping[str, NDArray[np.int32]]:
+        """The leaf of the tree grown last that each document reaches, for the training data and the watched sets."""
 
 
 class TreeGrower:

@@ -22,12 +22,23 @@ from gradrank.learners.base.something_to_learn import announced_pairs, check_lab
 from gradrank.learners.base.training_facts import training_facts
 from gradrank.learners.trees.boosting import LambdaCourse
 from gradrank.learners.trees.diagnostics import Diagnostics, Recorder
+from gradrank.learners.trees.feature_bins import MOST_BINS
 from gradrank.learners.trees.grower import default_leaf_size
 from gradrank.learners.trees.hold_out import held_out_queries
 from gradrank.learners.trees.leaf_values import StepRule
 from gradrank.learners.trees.parameters import TreeParameters
 from gradrank.learners.trees.position_terms import PositionTerms
-from gradrank.learners.trees.size_rule import FEWEST_HELD_OUT, Shape, shape_by_size
+from gradrank.learners.trees.size_rule import (
+    FEWEST_HELD_OUT,
+    LOSSGUIDE,
+    MOST_LEVELS,
+    NOT_FOR_SYMMETRIC,
+    SYMMETRIC,
+    Shape,
+    is_symmetric,
+    not_for_symmetric,
+    shape_by_size,
+)
 from gradrank.learners.trees.tree_course import Rules, TreeCourse, Trees
 from gradrank.learners.trees.tree_run import TreeRun
 from gradrank.measures import NDCG, AnyMeasure, as_measure
@@ -37,6 +48,13 @@ from gradrank.models.registry import load_ranker, under_names_of
 from gradrank.models.trees.ensemble import TreeEnsemble
 from gradrank.models.weighted_sum import WeightedSum
 from gradrank.objectives import Objective, as_objective, recommended
+
+# What is given in the place of what symmetric trees do not take.
+_INSTEAD = {
+    "num_leaves": ": max_depth=5 makes 32 leaves",
+    "max_depth": f": at most {MOST_LEVELS}",
+    "max_bin": f": at most {MOST_BINS}",
+}
 
 
 class LambdaMART(TreeParameters, RankingEstimator):
@@ -108,9 +126,24 @@ class LambdaMART(TreeParameters, RankingEstimator):
             # Their leaf values are LightGBM's, which would be those of the sample.
             raise TrainingError("split_docs does not go with monotone_constraints: leave one of them out")
 
+        for name in not_for_symmetric(self) if self.grow_policy == SYMMETRIC else []:
+            raise TrainingError(f"grow_policy is symmetric, which does not take {name}{_INSTEAD.get(name, '')}")
+
+    @classmethod
+    def not_searched_with(cls, parameters: Mapping[str, Any]) -> frozenset[str]:
+        """See RankingEstimator.not_searched_with: each policy has its own size of trees."""
+        policy = parameters.get("grow_policy")
+        if policy == SYMMETRIC:
+            return frozenset(NOT_FOR_SYMMETRIC)
+        if policy == LOSSGUIDE:
+            return frozenset(("max_depth",))
+        return frozenset(("grow_policy", "max_depth") if any(name in parameters for name in NOT_FOR_SYMMETRIC) else ())
+
     def _chosen(self) -> dict[str, Any]:
         rules = self._rules()
-        return {**super()._chosen(), "split": rules.split, "step": rules.step}
+        symmetric = is_symmetric(self, unit_queries=self._objective().unit_queries)
+        policy = SYMMETRIC if symmetric else LOSSGUIDE
+        return {**super()._chosen(), "split": rules.split, "step": rules.step, "grow_policy": policy}
 
     def _base(self, train: RankingData) -> Ranker | None:
         """The ranker that training starts from; a name is a feature whose values are the scores, or a model file."""
@@ -279,8 +312,9 @@ class LambdaMART(TreeParameters, RankingEstimator):
         shape = getattr(self, "_shape", None)
         if shape is None:
             return {}
-        found = {
-            "num_leaves": shape.num_leaves,
+        found: dict[str, Any] = {
+            "grow_policy": LOSSGUIDE if shape.depth is None else SYMMETRIC,
+            **shape.of_trees(),
             "learning_rate": shape.learning_rate,
             "reg_lambda": shape.reg_lambda,
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from gradrank.errors import TrainingError
 from gradrank.learners.base.crew import ALONE, Crew
 from gradrank.learners.base.loop import Callback
 from gradrank.learners.base.monitor import TRAINING
-from gradrank.learners.trees.grower import TreeGrower
+from gradrank.learners.trees.grower import Grower
 from gradrank.learners.trees.lambdamart import LambdaMART
 from gradrank.learners.trees.leaf_values import leaf_values
 from gradrank.learners.trees.parameters import TreeParameters
@@ -25,9 +25,6 @@ from gradrank.models.ranker import Ranker
 from gradrank.models.trees.ensemble import TreeEnsemble
 from gradrank.models.trees.expected_grade import ExpectedGrade
 from gradrank.objectives import Objective, Regression
-
-if TYPE_CHECKING:
-    from gradrank.learners.trees.shared_grower import SharedGrower
 
 _MOST_GRADES = 64
 
@@ -102,7 +99,7 @@ class GradeCourse(TreeCourse):
         self.grades = grades
         self._counted = (train.row_weights() * ~np.isnan(labels)).astype(np.float32)
         self._targets = (labels[:, None] == grades[None, :]).astype(np.float32)
-        self._growers: list[TreeGrower | SharedGrower] = []
+        self._growers: list[Grower] = []
         self._sets = {TRAINING: train, **watched}
         self._start()
 
@@ -133,7 +130,7 @@ class GradeCourse(TreeCourse):
             lambdas, rhos = (self._targets[:, k] - p) * self._counted, p * (1 - p) * self._counted
             lambdas, rhos = self.sampled(lambdas, rhos, step)
             tree = grower.grow(lambdas, rhos, step)
-            leaves.append(self.grown_leaves(grower, tree))
+            leaves.append(grower.leaves(tree))
             leaf = leaves[-1][TRAINING]
             tree = self.covered(tree, leaf)
             values = leaf_values(

@@ -13,13 +13,14 @@ from gradrank.learners.base.common_parameters import (
     SeedParameters,
 )
 from gradrank.learners.base.parameters import parameter
-from gradrank.learners.base.search import Range, Steps
+from gradrank.learners.base.search import Options, Range, Steps
 
 if TYPE_CHECKING:
     from gradrank.learners.trees.diagnostics import Diagnostics
     from gradrank.models.ranker import Ranker
 
 SPLIT_RULES = ("mse", "newton")
+GROW_POLICIES = ("symmetric", "lossguide")
 STEP_RULES = ("newton", "gradient", "optimal", "optimal-leaf", "optimal-gradient")
 
 
@@ -71,9 +72,18 @@ class TreeParameters(ObjectiveParameters, ChoosingParameters, SeedParameters, Ch
         "Newton's by the exact best weights on the training data, one for the tree or one for each leaf; "
         "optimal-gradient multiplies mean λ's by one for the tree.",
     )  # fmt: skip
+    grow_policy: str | None = parameter(
+        default=None, choices=GROW_POLICIES, metavar="POLICY",
+        help="Trees that split the leaf that gains most (lossguide, grown by LightGBM), or all nodes of a level by one "
+        "feature at one threshold (symmetric, as CatBoost's). None is symmetric for a measure as objective and other "
+        "λ's with normalize=log, unless a parameter is given that symmetric trees do not take, and lossguide else.",
+        search=Options(GROW_POLICIES),
+    )  # fmt: skip
     max_depth: int | None = parameter(
-        default=None, low=1, also=(-1, 0), metavar="N", help="Deepest a tree may be; None, 0 or −1 is no limit."
-    )
+        default=None, low=1, also=(-1, 0), metavar="N",
+        help="Deepest a tree may be; None, 0 or −1 is no limit, and 5 for symmetric trees, which may have 8 levels.",
+        search=Range(3, 8),
+    )  # fmt: skip
     max_bin: int = parameter(
         default=255, low=2, high=65_535, flags=("--bins",), metavar="N", help="Most bins that a feature is cut into."
     )

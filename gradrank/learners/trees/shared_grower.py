@@ -6,6 +6,7 @@ multiples of a power of two that all agree on, so that sums of histograms are ex
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,11 +18,11 @@ from gradrank.data.strings import Strings
 from gradrank.learners.base.shared_crew import SharedCrew
 from gradrank.learners.trees.binning import in_file, make_dataset
 from gradrank.learners.trees.extra_parameters import checked_extra
-from gradrank.learners.trees.grower import categorical_columns, tree_settings
+from gradrank.learners.trees.grower import categorical_columns, separate_sets, tree_settings
 from gradrank.learners.trees.lightgbm_errors import refused
 from gradrank.learners.trees.network import Network, Strands, dataset_with_bins, serialized_bins
 from gradrank.learners.trees.parameters import TreeParameters
-from gradrank.models.trees.ensemble import Tree, read_booster_tree
+from gradrank.models.trees.ensemble import Tree, assign_leaves, read_booster_tree
 from gradrank.ranking import random_numbers
 
 # Bins are made from so many values at most, whatever the number of processes.
@@ -42,6 +43,8 @@ class SharedGrower:
         The queries of this process.
     parameters, split, num_leaves, reg_lambda
         The shape of the trees, the rule of the splits, the most leaves, and what is added to denominators of gains.
+    watched
+        Further data sets of this process by name, whose leaves are asked for.
     crew
         The processes.
     share_binning
@@ -56,12 +59,14 @@ class SharedGrower:
         split: str,
         num_leaves: int | None = None,
         reg_lambda: float = 0.0,
+        watched: Mapping[str, RankingData] | None = None,
         crew: SharedCrew,
         share_binning: SharedGrower | None = None,
     ) -> None:
         self._parameters = parameters
         self._split = split
         self._ones = np.ones(data.n_docs, dtype=np.float32)
+        self._sets = separate_sets(data, watched or {})
         self._grown = 0
         mesh = crew.member.mesh
         settings = tree_settings(data, parameters, split, num_leaves, reg_lambda, crew.count(data.n_docs)) | {
@@ -102,6 +107,10 @@ class SharedGrower:
         tree = read_booster_tree(self._strands[0].booster, self._grown)
         self._grown += 1
         return tree
+
+    def leaves(self, tree: Tree) -> dict[str, NDArray[np.int32]]:
+        """See Grower.leaves."""
+        return {name: assign_leaves(tree, data.X, n_jobs=self._parameters.n_jobs) for name, data in self._sets.items()}
 
 
 class _Strand:

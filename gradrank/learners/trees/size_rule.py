@@ -7,10 +7,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from gradrank.learners.trees.feature_bins import MOST_BINS
 
 if TYPE_CHECKING:
     from gradrank.learners.trees.parameters import TreeParameters
+
+LOSSGUIDE, SYMMETRIC = "lossguide", "symmetric"
+NOT_FOR_SYMMETRIC = (
+    "num_leaves", "min_child_samples", "min_child_weight", "split_docs", "monotone_constraints", "categorical_feature",
+    "lightgbm",
+)  # fmt: skip
+"""Parameters that symmetric trees do not take."""
 
 MOST_TREES = 10_000
 """A ceiling that no training should reach: early stopping ends it before."""
@@ -20,6 +29,10 @@ DEFAULT_RATE = 0.1
 """Of 0.05, 0.1 and 0.2 none was better on data of any size, once the number of trees is found."""
 DEFAULT_PATIENCE = 100
 """Trees without a new best after which training ends; the measure on few queries stands still for long."""
+DEFAULT_LEVELS = 5
+"""Of symmetric trees; the guide on defaults has the measurements."""
+MOST_LEVELS = 8
+"""Histograms of symmetric trees double with each level, and a document's node is a byte."""
 _MOST_ADDED, _QUERIES_PER_ADDED = 10.0, 20
 _FEWEST_LEAVES, _MOST_LEAVES = 10, 63
 _DOCS_PER_LEAF = 50
@@ -39,8 +52,14 @@ class Shape:
     """End after so many trees without a new best; None makes them all."""
     reg_lambda: float = 0.0
     """Added to the denominator of leaf values and split gains."""
+    depth: int | None = None
+    """Levels of symmetric trees; None = trees are grown leaf by leaf."""
     searched: bool = False
     """Whether the number of trees is found on validation data, ``n_estimators`` being a mere ceiling."""
+
+    def of_trees(self) -> dict[str, int]:
+        """The size of a tree as a parameter: leaves, or levels."""
+        return {"num_leaves": self.num_leaves} if self.depth is None else {"max_depth": self.depth}
 
 
 def shape_by_size(
@@ -59,17 +78,55 @@ def shape_by_size(
     unit_queries
         Whether the objective makes ρ of all queries alike: only then is their scale known beforehand.
     """
-    leaves = default_leaves(n_queries, n_docs) if parameters.num_leaves is None else parameters.num_leaves
+    depth = symmetric_depth(parameters) if is_symmetric(parameters, unit_queries=unit_queries) else None
+    leaves = parameters.num_leaves
+    if leaves is None:
+        leaves = default_leaves(n_queries, n_docs) if depth is None else 2**depth
     rate = DEFAULT_RATE if parameters.learning_rate is None else parameters.learning_rate
     added = parameters.reg_lambda
     if added is None:
         added = default_reg_lambda(n_queries) if unit_queries else 0.0
     if parameters.n_estimators is not None:
-        return Shape(parameters.n_estimators, leaves, rate, parameters.early_stopping_rounds, added)
+        return Shape(parameters.n_estimators, leaves, rate, parameters.early_stopping_rounds, added, depth)
     if not validated:
-        return Shape(fixed_trees(rate), leaves, rate, None, added)
+        return Shape(fixed_trees(rate), leaves, rate, None, added, depth)
     patience = parameters.early_stopping_rounds
-    return Shape(MOST_TREES, leaves, rate, DEFAULT_PATIENCE if patience is None else patience, added, searched=True)
+    return Shape(MOST_TREES, leaves, rate, DEFAULT_PATIENCE if patience is None else patience, added, depth, True)
+
+
+def is_symmetric(parameters: TreeParameters, *, unit_queries: bool) -> bool:
+    """Whether trees are symmetric: as it is given, else by what else is given and by the objective.
+
+    Parameters
+    ----------
+    parameters
+        One that symmetric trees do not take means that they are not wanted.
+    unit_queries
+        Whether the objective makes ρ of all queries alike. Nothing else was tried.
+    """
+    if parameters.grow_policy is not None:
+        return parameters.grow_policy == SYMMETRIC
+    return unit_queries and not not_for_symmetric(parameters)
+
+
+def not_for_symmetric(parameters: TreeParameters) -> list[str]:
+    """The parameters that are given, other than by default, and that symmetric trees do not take."""
+    declared = parameters.declared
+    found = [name for name in NOT_FOR_SYMMETRIC if _is_given(getattr(parameters, name), declared[name].default)]
+    found += ["max_depth"] if parameters.max_depth is not None and parameters.max_depth > MOST_LEVELS else []
+    return found + (["max_bin"] if parameters.max_bin > MOST_BINS else [])
+
+
+def _is_given(value: Any, default: Any) -> bool:
+    if value is None:
+        return False
+    return len(value) > 0 if hasattr(value, "__len__") else value != default
+
+
+def symmetric_depth(parameters: TreeParameters) -> int:
+    """Levels of a symmetric tree."""
+    depth = parameters.max_depth
+    return depth if depth is not None and depth > 0 else DEFAULT_LEVELS
 
 
 def default_leaves(n_queries: int, n_docs: int) -> int:

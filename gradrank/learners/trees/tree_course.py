@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.learners.base.crew import ALONE, Crew
 from gradrank.learners.base.loop import ResumableCourse
-from gradrank.learners.trees.grower import TreeGrower, separate_sets
+from gradrank.learners.trees.grower import Grower, TreeGrower, separate_sets
 from gradrank.learners.trees.leaf_values import StepRule
 from gradrank.learners.trees.parameters import TreeParameters
 from gradrank.learners.trees.size_rule import Shape
+from gradrank.learners.trees.symmetric_grower import SymmetricGrower
 from gradrank.models.registry import ranker_from_dict
 from gradrank.models.trees.ensemble import Tree, TreeEnsemble, assign_leaves
 from gradrank.ranking import keyed_numbers
@@ -123,31 +124,32 @@ class TreeCourse(ResumableCourse):
             raise ValueError
         self.go_on_from([ensemble.trees[at : at + width] for at in range(0, len(ensemble.trees), width)])
 
-    def growers(self, count: int, binned: TreeGrower | SharedGrower | None = None) -> list[TreeGrower | SharedGrower]:
+    def growers(self, count: int, binned: Grower | None = None) -> list[Grower]:
         """So many growers over one binning of the training data: that of ``binned``, if it is given."""
-        made: list[TreeGrower | SharedGrower] = []
+        made: list[Grower] = []
         for _ in range(count):
             binned = self._grower_like(binned)
             made.append(binned)
         return made
 
-    def _grower_like(self, binned: TreeGrower | SharedGrower | None) -> TreeGrower | SharedGrower:
+    def _grower_like(self, binned: Grower | None) -> Grower:
         split, leaves, added = self.rules.split, self.shape.num_leaves, self.shape.reg_lambda
+        if self.shape.depth is not None:
+            return SymmetricGrower(
+                self.train, self.parameters, depth=self.shape.depth, split=split, reg_lambda=added,
+                watched=self.watched, crew=self.crew, share_binning=cast("SymmetricGrower | None", binned),
+            )  # fmt: skip
         if self.crew.shared:
             from gradrank.learners.trees.shared_grower import SharedGrower
 
             return SharedGrower(
                 self.train, self.parameters, split=split, num_leaves=leaves, reg_lambda=added,
-                crew=cast(Any, self.crew), share_binning=cast("SharedGrower | None", binned),
+                watched=self.watched, crew=cast(Any, self.crew), share_binning=cast("SharedGrower | None", binned),
             )  # fmt: skip
         return TreeGrower(
             self.train, self.parameters, split=split, num_leaves=leaves, reg_lambda=added, watched=self.watched,
             share_binning=cast("TreeGrower | None", binned),
         )  # fmt: skip
-
-    def grown_leaves(self, grower: TreeGrower | SharedGrower, tree: Tree) -> Leaves:
-        """The leaf of the tree just grown that each document reaches; a grower that knows its bins need not look."""
-        return grower.leaves(tree) if isinstance(grower, TreeGrower) else self._leaves(tree)
 
     def covered(self, tree: Tree, leaf: NDArray[np.int32]) -> Tree:
         """The tree with the true number of documents in its leaves.

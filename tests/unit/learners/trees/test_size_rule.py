@@ -16,6 +16,7 @@ from gradrank.learners import Step
 from gradrank.learners.trees.boosting import LambdaCourse
 from gradrank.learners.trees.hold_out import HELD_OUT, held_out_queries
 from gradrank.learners.trees.size_rule import (
+    DEFAULT_LEVELS,
     DEFAULT_PATIENCE,
     DEFAULT_RATE,
     MOST_TREES,
@@ -98,11 +99,14 @@ def test_rule_goes_one_way_with_the_size() -> None:
     assert default_leaves(10**6, 10**3) == 20
 
 
-def test_with_validation_data_the_number_is_found_by_early_stopping() -> None:
-    found = LambdaMART(**QUICK).fit(TRAIN, valid=VALID)
-    asked = LambdaMART(n_estimators=5_000, num_leaves=default_leaves(130, TRAIN.n_docs), reg_lambda=6.5, **QUICK).fit(
-        TRAIN, valid=VALID
-    )
+@pytest.mark.parametrize(
+    ("policy", "shape"),
+    [("symmetric", {"max_depth": DEFAULT_LEVELS}), ("lossguide", {"num_leaves": default_leaves(130, TRAIN.n_docs)})],
+)
+def test_with_validation_data_the_number_is_found_by_early_stopping(policy: str, shape: dict[str, Any]) -> None:
+    open_policy: dict[str, Any] = {} if policy == "symmetric" else {"grow_policy": policy}
+    found = LambdaMART(**open_policy, **QUICK).fit(TRAIN, valid=VALID)
+    asked = LambdaMART(grow_policy=policy, n_estimators=5_000, reg_lambda=6.5, **shape, **QUICK).fit(TRAIN, valid=VALID)
     assert found.record_.curves == asked.record_.curves
     assert found.record_.steps - found.record_.best == 8
     assert found.n_estimators_ == found.record_.best == len(found.ranker_.trees)
@@ -110,8 +114,10 @@ def test_with_validation_data_the_number_is_found_by_early_stopping() -> None:
     assert found.get_params()["n_estimators"] is None
     assert found.get_params()["num_leaves"] is None
     told = found.ranker_.training
-    assert told["by_data"] == ["num_leaves", "reg_lambda", "n_estimators"]
-    assert (told["parameters"]["num_leaves"], told["parameters"]["n_estimators"]) == (10, found.n_estimators_)
+    by_rule = ["grow_policy"] if not open_policy else []
+    assert told["by_data"] == [*by_rule, *shape, "reg_lambda", "n_estimators"]
+    assert told["parameters"]["n_estimators"] == found.n_estimators_
+    assert told["parameters"] | shape == told["parameters"]
     assert "by_data" not in asked.ranker_.training
 
 
@@ -119,7 +125,10 @@ def test_with_validation_data_the_number_is_found_by_early_stopping() -> None:
 def test_held_out_queries_find_the_number_for_a_training_on_all(kind: type[LambdaMART]) -> None:
     told = Told()
     found = kind(callbacks=[told], **QUICK).fit(TRAIN)
-    given = kind(n_estimators=found.n_estimators_, num_leaves=found.num_leaves_, learning_rate=0.3, n_jobs=1).fit(TRAIN)
+    decided = {name: found.ranker_.training["parameters"][name] for name in found.ranker_.training["by_data"]}
+    assert decided["n_estimators"] == found.n_estimators_
+    assert found.num_leaves_ == (2 ** decided["max_depth"] if "max_depth" in decided else decided["num_leaves"])
+    given = kind(**{**decided, "early_stopping_rounds": None}, learning_rate=0.3, n_jobs=1).fit(TRAIN)
     assert found.predict(VALID).tolist() == given.predict(VALID).tolist()
     held = found.record_.held_out
     assert held is not None
