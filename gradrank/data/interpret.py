@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import Any, ParamSpec, TypeVar
 
 from numpy.typing import ArrayLike
@@ -137,6 +138,8 @@ def takes_frames(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def _of_arrays(X: Any, y: Any, qid: Any, group: Any, docid: Any, regroup: bool) -> RankingData:
+    if isinstance(X, str | PathLike):
+        raise DataError(f"X is {str(X)!r}, expected data: read_data reads files")
     for name, value in (("y", y), ("qid", qid), ("docid", docid)):
         if isinstance(value, str):
             raise DataError(f"{name} is {value!r}, but X is a {type(X).__name__}, which has no named columns")

@@ -346,3 +346,9 @@ def test_what_is_neither_data_nor_a_frame_is_one_sentence(function):
 def test_a_budget_in_words_is_refused(search):
     with pytest.raises(DataError, match="budget is '1s', expected a positive number of seconds"):
         search(shuffled()[0], budget="1s")
+
+
+def test_a_path_in_place_of_data_is_told_how_to_be_read(tmp_path):
+    for path in ("train.txt", tmp_path / "train.txt"):
+        with pytest.raises(DataError, match=r"train.txt', expected data: read_data reads files"):
+            LambdaMART().fit(path)
