@@ -20,7 +20,13 @@ from gradrank.data.formats.registry import read_data
 from gradrank.learners import LambdaMART, Step
 from gradrank.learners.base.checkpoint import unsealed
 from gradrank.learners.base.progress import Progress
-from gradrank.learners.trees.size_rule import DEFAULT_RATE, default_leaves, default_reg_lambda, fixed_trees
+from gradrank.learners.trees.size_rule import (
+    DEFAULT_RATE,
+    DEFAULT_SHARE,
+    default_leaves,
+    default_reg_lambda,
+    fixed_trees,
+)
 from gradrank.models.registry import load_ranker
 from tests.support.commands import PROGRAM, enter, error_of, kill_at, make_files, run
 from tests.support.model_files import content
@@ -94,7 +100,8 @@ def test_the_command_said_repeats_the_run(arguments) -> None:
     assert words[:2] == ["gradrank", "train"]
     assert run(*words[1:]).exit_code == 0
     # What was left open the command spells out.
-    left_open = ["num_leaves", "learning_rate"] + ([] if "--l2" in arguments else ["reg_lambda"])
+    left_open = ["num_leaves", "learning_rate"] + ([] if "--subsample" in arguments else ["subsample"])
+    left_open += [] if "--l2" in arguments else ["reg_lambda"]
     assert once["training"].pop("by_data") == left_open
     assert content("model.json") == once
 
@@ -115,13 +122,14 @@ def test_the_command_tells_what_was_left_open() -> None:
     defaults = LambdaMART().get_params()
     assert options["--objective"] == "LambdaWide(NDCG, normalize=log, gap=true, goal=NDCG@10)"
     assert (options["--split"], options["--step"], options["--measure"]) == ("newton", "newton", "NDCG@10")
-    for name in ("max_bin", "random_state", "subsample"):
+    for name in ("max_bin", "random_state"):
         assert options[f"--{name.replace('_', '-')}"] == str(defaults[name])
     docs, queries = (content("model.json")["training"]["data"][name] for name in ("documents", "queries"))
     assert (options["--num-leaves"], options["--learning-rate"]) == (
         str(default_leaves(queries, docs)), str(DEFAULT_RATE),
     )  # fmt: skip
     assert options["--reg-lambda"] == str(default_reg_lambda(queries))
+    assert (options["--grow-policy"], options["--subsample"]) == ("lossguide", str(DEFAULT_SHARE))
 
 
 def test_without_validation_the_number_of_trees_is_found_on_held_out_queries() -> None:

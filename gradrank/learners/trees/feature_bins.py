@@ -10,19 +10,21 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData, check_features
 from gradrank.learners.base.crew import ALONE, Crew
+from gradrank.learners.trees.binning import in_file
 from gradrank.ranking import random_numbers
 from gradrank.runtime.kernels import njit
 from gradrank.runtime.memory import is_mapped
 from gradrank.runtime.threads import for_query_blocks
 
-# Thresholds are made from so many documents at most, and from about so many values, which are held in memory.
+# Thresholds are made from so many documents at most, and from about so many values.
 _SAMPLED_ROWS, _FEWEST_ROWS = 200_000, 10_000
 _SAMPLED_VALUES = 20_000_000
 _SAMPLE_SEED = 0
 MOST_BINS = 255
 """Of a feature; one more byte value is left for what is missing."""
 MISSING_BIN = 0
-_ROWS_PER_BLOCK = 16_384
+# Of features that lie in a file, for each thread.
+_BLOCK_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def _binned(data: RankingData, thresholds: tuple[NDArray[np.float64], ...], n_jo
     starts = np.concatenate([[0], np.cumsum([len(each) for each in thresholds])]).astype(np.int64)
     joined = np.concatenate([*thresholds, np.empty(0)])
     bins = np.empty((X.shape[1], len(X)), dtype=np.uint8)
-    edges = np.append(np.arange(0, len(X), _ROWS_PER_BLOCK), len(X))
+    edges = np.append(np.arange(0, len(X), _rows_per_block(X)), len(X))
 
     def work(first: int, end: int) -> None:
         for block in range(first, end):
@@ -120,10 +122,20 @@ def _sample(data: RankingData, random_state: int, crew: Crew) -> NDArray[Any]:
         assert data.keys is not None
         rows = np.flatnonzero(random_numbers(data.indptr, _SAMPLE_SEED, data.keys) < most / total)
         return np.concatenate(crew.gather(np.asarray(data.X[rows])))
-    if total <= most:
-        return np.array(data.X) if is_mapped(data.X) else data.X
     rng = np.random.default_rng([random_state, 0])
-    return np.asarray(data.X[np.sort(rng.choice(total, most, replace=False))])
+    rows = np.arange(total) if total <= most else np.sort(rng.choice(total, most, replace=False))
+    if not is_mapped(data.X):
+        return data.X if total <= most else np.asarray(data.X[rows])
+    # A file for a file: columns of the first would be read by going through all of it for each.
+    columns = in_file((data.n_features, len(rows)), data.X.dtype)
+    step = _rows_per_block(data.X)
+    for first in range(0, len(rows), step):
+        columns[:, first : first + step] = data.X[rows[first : first + step]].T
+    return columns.T
+
+
+def _rows_per_block(X: NDArray[Any]) -> int:
+    return max(1, _BLOCK_BYTES // (int(X.itemsize) * max(1, X.shape[1])))
 
 
 def cut_points(values: NDArray[Any], most: int) -> NDArray[np.float64]:

@@ -325,6 +325,7 @@ class LambdaMART(TreeParameters, RankingEstimator):
             "grow_policy": LOSSGUIDE if shape.depth is None else SYMMETRIC,
             **shape.of_trees(),
             "learning_rate": shape.learning_rate,
+            "subsample": shape.subsample,
             "reg_lambda": shape.reg_lambda,
         }
         if self.n_estimators is None:

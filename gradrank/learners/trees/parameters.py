@@ -103,9 +103,10 @@ class TreeParameters(ObjectiveParameters, ChoosingParameters, SeedParameters, Ch
         default=1.0, above=0, high=1, metavar="SHARE", help="Share of the features that each tree may use.",
         search=Range(0.5, 1.0),
     )  # fmt: skip
-    subsample: float = parameter(
-        default=0.7, above=0, high=1, metavar="SHARE",
-        help="Share of the queries that each tree sees; whole queries, not rows. 1 is the papers' form.",
+    subsample: float | None = parameter(
+        default=None, above=0, high=1, metavar="SHARE",
+        help="Share of the queries that each tree sees; whole queries, not rows. None is 1 for symmetric trees and 0.7 "
+        "for others; 1 is the papers' form.",
         search=Range(0.5, 1.0),
     )  # fmt: skip
     monotone_constraints: Sequence[int] | Mapping[str, int] | None = parameter(

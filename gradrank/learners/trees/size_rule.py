@@ -29,6 +29,8 @@ DEFAULT_RATE = 0.1
 """Of 0.05, 0.1 and 0.2 none was better on data of any size, once the number of trees is found."""
 DEFAULT_PATIENCE = 100
 """Trees without a new best after which training ends; the measure on few queries stands still for long."""
+DEFAULT_SHARE = 0.7
+"""Of the queries, for each tree that is grown leaf by leaf."""
 DEFAULT_LEVELS = 5
 """Of symmetric trees; the guide on defaults has the measurements."""
 MOST_LEVELS = 8
@@ -52,6 +54,8 @@ class Shape:
     """End after so many trees without a new best; None makes them all."""
     reg_lambda: float = 0.0
     """Added to the denominator of leaf values and split gains."""
+    subsample: float = 1.0
+    """Share of the queries that each tree sees."""
     depth: int | None = None
     """Levels of symmetric trees; None = trees are grown leaf by leaf."""
     searched: bool = False
@@ -86,12 +90,16 @@ def shape_by_size(
     added = parameters.reg_lambda
     if added is None:
         added = default_reg_lambda(n_queries) if unit_queries else 0.0
+    seen = parameters.subsample
+    if seen is None:
+        # Symmetric trees learn little by heart, be it of all queries.
+        seen = DEFAULT_SHARE if depth is None else 1.0
     if parameters.n_estimators is not None:
-        return Shape(parameters.n_estimators, leaves, rate, parameters.early_stopping_rounds, added, depth)
+        return Shape(parameters.n_estimators, leaves, rate, parameters.early_stopping_rounds, added, seen, depth)
     if not validated:
-        return Shape(fixed_trees(rate), leaves, rate, None, added, depth)
+        return Shape(fixed_trees(rate), leaves, rate, None, added, seen, depth)
     patience = parameters.early_stopping_rounds
-    return Shape(MOST_TREES, leaves, rate, DEFAULT_PATIENCE if patience is None else patience, added, depth, True)
+    return Shape(MOST_TREES, leaves, rate, DEFAULT_PATIENCE if patience is None else patience, added, seen, depth, True)
 
 
 def is_symmetric(parameters: TreeParameters, *, unit_queries: bool) -> bool:

@@ -169,7 +169,7 @@ class TreeCourse(ResumableCourse):
         return ~self.left_out if chosen is None else chosen & ~self.left_out
 
     def _drawn_queries(self, step: int) -> NDArray[np.bool_] | None:
-        share, data = self.parameters.subsample, self.train
+        share, data = self.shape.subsample, self.train
         if share >= 1.0:
             return None
         rng = np.random.default_rng([self.parameters.random_state, step])

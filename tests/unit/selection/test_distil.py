@@ -68,10 +68,12 @@ def test_every_student_learns(result: AutoResult) -> None:
         assert NDCG(10).mean(served.make().predict(test), test) > 0.7, student
 
 
-# Under λ's the teacher orders only documents of equal labels.
+# Under λ's the teacher orders only documents of equal labels: it gets a larger share than by default.
 @pytest.mark.parametrize(("kind", "loss"), [("squares", 0.1), ("lambdas", 0.02)])
 def test_the_teacher_counts(kind: str, loss: float, result: AutoResult, monkeypatch: pytest.MonkeyPatch) -> None:
     student = next(student for student in STUDENTS if student.kind == kind)
+    if kind == "lambdas":
+        student = replace(student, share=0.8)
     room = distil_module._Classroom(result, NDCG(10), None)
     before = room.taught(student, 20).value
     monkeypatch.setattr(room, "_teacher", -4.0 * room._teacher)

@@ -106,7 +106,10 @@ def test_rule_goes_one_way_with_the_size() -> None:
 def test_with_validation_data_the_number_is_found_by_early_stopping(policy: str, shape: dict[str, Any]) -> None:
     open_policy: dict[str, Any] = {} if policy == "symmetric" else {"grow_policy": policy}
     found = LambdaMART(**open_policy, **QUICK).fit(TRAIN, valid=VALID)
-    asked = LambdaMART(grow_policy=policy, n_estimators=5_000, reg_lambda=6.5, **shape, **QUICK).fit(TRAIN, valid=VALID)
+    share = 1.0 if policy == "symmetric" else 0.7
+    asked = LambdaMART(grow_policy=policy, n_estimators=5_000, reg_lambda=6.5, subsample=share, **shape, **QUICK).fit(
+        TRAIN, valid=VALID
+    )
     assert found.record_.curves == asked.record_.curves
     assert found.record_.steps - found.record_.best == 8
     assert found.n_estimators_ == found.record_.best == len(found.ranker_.trees)
@@ -115,7 +118,7 @@ def test_with_validation_data_the_number_is_found_by_early_stopping(policy: str,
     assert found.get_params()["num_leaves"] is None
     told = found.ranker_.training
     by_rule = ["grow_policy"] if not open_policy else []
-    assert told["by_data"] == [*by_rule, *shape, "reg_lambda", "n_estimators"]
+    assert told["by_data"] == [*by_rule, *shape, "subsample", "reg_lambda", "n_estimators"]
     assert told["parameters"]["n_estimators"] == found.n_estimators_
     assert told["parameters"] | shape == told["parameters"]
     assert "by_data" not in asked.ranker_.training

@@ -13,6 +13,7 @@ from gradrank import LambdaMART, make_splits
 from gradrank.data import RankingData
 from gradrank.data.formats.binary import open_binary, write_binary
 from gradrank.errors import TrainingError
+from gradrank.learners import Step
 from gradrank.learners.base.monitor import TRAINING
 from gradrank.learners.trees.size_rule import DEFAULT_LEVELS
 from gradrank.learners.trees.symmetric_grower import SymmetricGrower
@@ -213,6 +214,23 @@ def _is_symmetric(tree: Tree) -> bool:
 def test_what_symmetric_trees_do_not_take_is_said(given: dict[str, Any], says: str) -> None:
     with pytest.raises(TrainingError, match=says):
         LambdaMART(grow_policy="symmetric", **given).fit(DATA["train"])
+
+
+def test_an_interrupted_training_goes_on_to_the_same_model(tmp_path) -> None:
+    def fail(step: Step) -> None:
+        if step.number == 4:
+            raise RuntimeError
+
+    parameters = {**QUICK, "n_estimators": 9, "subsample": 0.6, "colsample_bytree": 0.5}
+    whole = LambdaMART(**parameters).fit(DATA["train"], valid=DATA["vali"])
+    kept = {"checkpoint": tmp_path / "state", "checkpoint_every": 2}
+    with pytest.raises(RuntimeError):
+        LambdaMART(**parameters, **kept, callbacks=[fail]).fit(DATA["train"], valid=DATA["vali"])
+    seen: list[int] = []
+    again = LambdaMART(**parameters, **kept, callbacks=[lambda step: seen.append(step.number)])
+    again.fit(DATA["train"], valid=DATA["vali"])
+    assert seen[0] > 1  # it did not begin anew
+    assert again.predict(DATA["test"]).tolist() == whole.predict(DATA["test"]).tolist()
 
 
 def test_learn_and_repeat() -> None:
