@@ -115,9 +115,7 @@ def test_ranking_data_is_taken_by_name_or_if_unnamed_by_place():
     assert AB.predict(data_named(["a", "b"])).tolist() == [21.0, 43.0]
     assert AB.predict(data_named(["b", "a"])).tolist() == [12.0, 34.0]
     assert AB.predict(data_named(["b", "z", "a"], 3)).tolist() == [13.0, 46.0]
-    with pytest.warns(
-        GradrankWarning, match="have no names.* in their order, 'a', 'b'$"
-    ):
+    with pytest.warns(GradrankWarning, match="have no names.* in their order, 'a', 'b'$"):
         assert AB.predict(data_named(None)).tolist() == [21.0, 43.0]
     # Nothing to say where the model has no names, which a warning here would be an error of.
     assert LinearRanker([1.0, 10.0]).predict(data_named(["p", "q"])).tolist() == [21.0, 43.0]
