@@ -14,9 +14,11 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from gradrank.data.doubts import training_doubts
+from gradrank.data.frames import is_frame
 from gradrank.data.interpret import as_ranking_data
 from gradrank.data.ranking_data import RankingData, check_features
-from gradrank.errors import DoubtfulDataWarning, ModelError, NotConvergedWarning, TrainingError
+from gradrank.data.roles import QID_NAMES, plain_name
+from gradrank.errors import DataError, DoubtfulDataWarning, ModelError, NotConvergedWarning, TrainingError
 from gradrank.learners.base.common_parameters import CommonParameters
 from gradrank.learners.base.fit_arguments import known_to_fit
 from gradrank.learners.base.loop import Callback, Record
@@ -206,6 +208,11 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
             As :meth:`fit` takes them; weights weigh the queries in the mean.
         """
         check_is_fitted(self, "ranker_")
+        if y is not None and qid is None and not _has_queries(X):
+            raise DataError(
+                "there are no query ids: give score(X, y, qid=…), or a frame with a column 'qid'; scikit-learn's "
+                "searches and cross-validation pass them on after sklearn.set_config(enable_metadata_routing=True)"
+            )
         data = as_ranking_data(X, y, qid, sample_weight=sample_weight)
         measure = self._score_measure()
         values = measure.parts[0].values(self.predict(data), data, n_jobs=self.n_jobs)
@@ -275,6 +282,14 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
 
     def _why_constant(self, train: RankingData) -> str:
         return ": it has learned nothing from this data"
+
+
+def _has_queries(X: Any) -> bool:
+    """Whether data may know its queries by itself."""
+    if isinstance(X, RankingData) or not is_frame(X):
+        return isinstance(X, RankingData)
+    names = getattr(X, "column_names", None) or X.columns
+    return any(plain_name(str(name)) in QID_NAMES for name in names)
 
 
 def aligned(data: RankingData, train: RankingData, name: str) -> RankingData:

@@ -10,6 +10,8 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from gradrank.data import RankingData
@@ -248,3 +250,16 @@ def test_a_share_to_hold_out_that_is_not_held_out_is_said() -> None:
         warnings.simplefilter("error", GradrankWarning)
         LambdaMART(n_estimators=3, validation_fraction=0).fit(TRAIN)
         LambdaMART(n_estimators=3).fit(TRAIN)
+
+
+@pytest.mark.parametrize(
+    "kind", [np.asarray, pd.DataFrame, pl.DataFrame, lambda X: pa.Table.from_pandas(pd.DataFrame(X))]
+)
+def test_score_without_query_ids_names_the_way_of_scikit_learn(kind) -> None:
+    learner = LambdaMART(n_estimators=2).fit(TRAIN.X, TRAIN.label(), TRAIN.query_of_row())
+    with pytest.raises(GradrankError, match=r"no query ids.*enable_metadata_routing=True"):
+        learner.score(kind(TEST.X), TEST.label())
+    with_ids = pd.DataFrame(TEST.X, columns=list(TRAIN.feature_names)).assign(Query_ID=TEST.query_of_row())
+    expected = learner.score(TEST.X, TEST.label(), TEST.query_of_row())
+    for frame in (with_ids, pl.from_pandas(with_ids), pa.Table.from_pandas(with_ids)):
+        assert learner.score(frame, TEST.label()) == expected
