@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.feature_profile import MOST_DOCUMENTS, FeatureProfile, Spread, sampled_documents
+from gradrank.data.interpret import takes_frames
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
 
@@ -95,6 +96,7 @@ class Drift:
         }
 
 
+@takes_frames("data")
 def find_drift(
     data: RankingData,
     profile: FeatureProfile,

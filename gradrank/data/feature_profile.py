@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.interpret import takes_frames
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
 from gradrank.runtime.files import replacing
@@ -155,6 +156,7 @@ def load_profile(path: str | Path) -> FeatureProfile:
         raise DataError(error.message, path=path) from None
 
 
+@takes_frames("data")
 def profile_features(
     data: RankingData, *, bins: int = BINS, most_documents: int = MOST_DOCUMENTS, random_state: int = 0
 ) -> FeatureProfile:

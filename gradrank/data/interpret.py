@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from os import PathLike
+from typing import Any, ParamSpec, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -15,6 +18,9 @@ from gradrank.data.row_index import check_same_order
 from gradrank.data.tables import Beside
 from gradrank.errors import DataError
 from gradrank.runtime.suggestions import known_keywords
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @known_keywords
@@ -95,7 +101,45 @@ def as_ranking_data(
     return data if sample_weight is None else data.with_sample_weight(sample_weight)
 
 
+def takes_frames(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function of ranking data take a frame for each of some arguments as well, as learners do.
+
+    >>> import pandas as pd
+    >>> @takes_frames("data")
+    ... def count(data: RankingData) -> int:
+    ...     return data.n_queries
+    >>> count(pd.DataFrame({"qid": [7, 8], "label": [1, 0], "bm25": [0.1, 0.2]}))
+    2
+    >>> count("train.txt")
+    Traceback (most recent call last):
+        ...
+    gradrank.errors.DataError: data is a str, expected RankingData or a frame (read_data reads files)
+    """
+
+    def taking(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def taken(*args: P.args, **keywords: P.kwargs) -> R:
+            bound = signature.bind(*args, **keywords)
+            for name in names:
+                value = bound.arguments.get(name)
+                if value is None or isinstance(value, RankingData):
+                    continue
+                if not is_frame(value):
+                    kind = type(value).__name__
+                    raise DataError(f"{name} is a {kind}, expected RankingData or a frame (read_data reads files)")
+                bound.arguments[name] = as_ranking_data(value)
+            return function(*bound.args, **bound.kwargs)
+
+        return taken
+
+    return taking
+
+
 def _of_arrays(X: Any, y: Any, qid: Any, group: Any, docid: Any, regroup: bool) -> RankingData:
+    if isinstance(X, str | PathLike):
+        raise DataError(f"X is {str(X)!r}, expected data: read_data reads files")
     for name, value in (("y", y), ("qid", qid), ("docid", docid)):
         if isinstance(value, str):
             raise DataError(f"{name} is {value!r}, but X is a {type(X).__name__}, which has no named columns")

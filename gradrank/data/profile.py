@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gradrank.data.clicks.interning import intern
 from gradrank.data.doubts import label_doubts, ordering_doubts
+from gradrank.data.interpret import takes_frames
 from gradrank.data.label_facts import label_facts
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
@@ -72,6 +73,7 @@ class Profile:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in result.items()}
 
 
+@takes_frames("data")
 def profile(data: RankingData) -> Profile:
     """Count and check data; features are read in blocks, so that a memory map is not loaded whole.
 

@@ -9,11 +9,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from gradrank.data.interpret import takes_frames
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
 
 
+@takes_frames("data")
 def k_folds(data: RankingData, k: int, random_state: int = 0) -> Iterator[tuple[RankingData, RankingData]]:
     """Yield ``k`` pairs (train, test); each query is in exactly one test set.
 
@@ -48,6 +50,7 @@ def _folds(data: RankingData, parts: list[np.ndarray]) -> Iterator[tuple[Ranking
         yield data.take_queries(~test), data.take_queries(test)
 
 
+@takes_frames("data")
 def split_queries(data: RankingData, fractions: Sequence[float], random_state: int = 0) -> tuple[RankingData, ...]:
     """Cut the queries at random into parts of the given fractions.
 
@@ -79,6 +82,7 @@ def split_queries(data: RankingData, fractions: Sequence[float], random_state: i
     return tuple(data.take_queries(np.sort(part)) for part in parts)
 
 
+@takes_frames("data")
 def sample_queries(data: RankingData, amount: int | float, random_state: int = 0) -> RankingData:
     """Draw queries at random.
 

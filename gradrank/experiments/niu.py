@@ -27,7 +27,7 @@ from gradrank.evaluation.significance import holm, t_test
 from gradrank.evaluation.tables import Column, Table
 from gradrank.experiments import pins
 from gradrank.experiments.cells import Cell, Values, run_cells
-from gradrank.experiments.claims import Claim, higher, number
+from gradrank.experiments.claims import Claim, higher
 from gradrank.experiments.folders import Fold, read_folds
 from gradrank.experiments.recipe import Recipe, Run
 from gradrank.experiments.result import Outcome
@@ -298,22 +298,31 @@ def beta_figure(scale: BetaScale, folds: Sequence[Fold], run: Run) -> Outcome:
             )
             columns = (Column("β", "number"), *(Column(measure, "number") for measure in shown))
             tables.append(Table(columns, rows, f"{ranker}, {truth} labels"))
-            inner = [row[-2] for row in rows[1:-1]]
-            if truth == "topk" and inner:
-                # The highest of many values lies above the ends by chance alone; the mean of those inside does not.
-                rise = float(np.mean(inner)) - float(np.mean([rows[0][-2], rows[-1][-2]]))
-                claims.append(
-                    number(
-                        f"{ranker} is better for β inside 0…1 than at the ends",
-                        f"{shown[-2]}, inside − ends",
-                        rise,
-                        above=0.0,
-                    )
-                )
+            if truth == "topk":
+                by_beta = {
+                    beta: _joined([found[cell] for cell in cells if cell.truth == truth and cell.name == name])
+                    for beta in scale.betas
+                    for name in [f"{ranker} beta {beta:g}"]
+                }
+                claims += _maximum_inside(ranker, shown[-2], by_beta)
             best = max(rows, key=lambda row: row[-2])
             notes.append(f"{ranker}, {truth}: {shown[-2]} is highest at β = {best[0]:g} ({best[-2]:.4f}; "
                          f"{rows[0][-2]:.4f} at {rows[0][0]:g}, {rows[-1][-2]:.4f} at {rows[-1][0]:g}).")  # fmt: skip
     return Outcome(tuple(tables), tuple(notes), tuple(claims))
+
+
+def _maximum_inside(ranker: str, measure: str, by_beta: Mapping[float, Values]) -> list[Claim]:
+    """That a curve first rises and later falls: what β in the lower half give, beside each end.
+
+    The highest of many values lies above the ends by chance alone; the mean of values that are named beforehand does
+    not. A curve that falls from its first point on, however slowly, has no maximum inside.
+    """
+    lower = [beta for beta in by_beta if 0.0 < beta <= 0.5]
+    if not lower or not {0.0, 1.0} <= by_beta.keys():
+        return []
+    inside = np.mean([by_beta[beta][measure] for beta in lower], axis=0)
+    said = f"{ranker} with β above 0 and up to 0.5"
+    return [higher(measure, said, f"with β = {end:g}", inside, by_beta[end][measure]) for end in (0.0, 1.0)]
 
 
 def _truths(scale: RankerScale, folds: Sequence[Fold]) -> dict[str, list[Fold]]:

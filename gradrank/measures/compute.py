@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from numpy.typing import ArrayLike
 
+from gradrank.data.interpret import takes_frames
 from gradrank.data.ranking_data import RankingData
 from gradrank.measures.base import BoundMeasure, FloatArray, Measure
 from gradrank.measures.graded import AnyMeasure
@@ -50,6 +51,7 @@ def bound_values(bound: Sequence[BoundMeasure], scores: ArrayLike) -> dict[Measu
     return values
 
 
+@takes_frames("data")
 def measure_values(
     measures: AnyMeasure | str | Iterable[AnyMeasure | str],
     scores: ArrayLike,

@@ -170,6 +170,26 @@ def temporary_folder(path: str | Path, *, said: Path | None = None) -> Iterator[
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for files that nobody is to see, among the system's temporary ones; gone in the end.
+
+    >>> with scratch_folder() as folder:
+    ...     folder.is_dir()
+    True
+    >>> folder.exists()
+    False
+    """
+    with tempfile.TemporaryDirectory(prefix="gradrank-") as folder:
+        try:
+            yield Path(folder)
+        except OSError as error:
+            if error.errno not in NOT_WRITTEN:
+                raise
+            said = f"cannot be written: {error.strerror}; TMPDIR names another folder for temporary files"
+            raise DataError(said, path=tempfile.gettempdir()) from None
+
+
 def made_folder(path: Path) -> Path:
     """The folder of a path, made with those above it if it is not there.
 

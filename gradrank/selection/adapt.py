@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.combine import search_weights
+from gradrank.data.interpret import takes_frames
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.splits import letor_rotation
 from gradrank.errors import DataError
@@ -110,6 +111,7 @@ class Adaptation:
         }
 
 
+@takes_frames("data")
 def compare_adaptation(
     bases: Mapping[str, Ranker],
     data: RankingData,
@@ -218,6 +220,7 @@ def compare_adaptation(
     return Adaptation(evaluation, tuple(bases), {name: tuple(counts) for name, counts in trees.items()}, tuple(weights))
 
 
+@takes_frames("data")
 def adapt(
     base: Ranker,
     data: RankingData,

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gradrank.data.doubts import training_doubts
+from gradrank.data.interpret import takes_frames
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, DoubtfulDataWarning, GradrankError
 from gradrank.learners.base.loop import Callback
@@ -122,6 +123,7 @@ class _Run:
         return each * n_folds * member.models_per_fold
 
 
+@takes_frames("train", "valid")
 def auto(
     train: RankingData,
     valid: RankingData | None = None,
@@ -199,7 +201,7 @@ def auto(
     >>> result.values["NDCG@10"] >= max(row.value for row in result.rows)
     True
     """
-    if not 0.0 < budget < np.inf:
+    if not isinstance(budget, int | float) or not 0.0 < budget < np.inf:
         raise DataError(f"budget is {budget!r}, expected a positive number of seconds")
     if most is not None and most < 1:
         raise DataError(f"most is {most!r}, expected a whole number of 1 or more")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from gradrank.combine import Combiner
+from gradrank.data.interpret import takes_frames
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, MeasureError, TrainingError
 from gradrank.evaluation.significance import standard_error
@@ -34,6 +35,7 @@ _STEPS = 24
 Values = Mapping[Measure, NDArray[np.float64]]
 
 
+@takes_frames("train", "valid")
 def improve(
     learner: RankingEstimator,
     train: RankingData,

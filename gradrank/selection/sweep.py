@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from gradrank.data.interpret import takes_frames
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import TrainingError
 from gradrank.evaluation.compare import Comparison, TestName, compare
@@ -109,6 +110,7 @@ class Sweep:
         }
 
 
+@takes_frames("train", "valid")
 def sweep(
     learner: RankingEstimator,
     train: RankingData,

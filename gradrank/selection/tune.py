@@ -14,6 +14,7 @@ import numpy as np
 
 from gradrank.data.doubts import training_doubts
 from gradrank.data.fingerprint import data_fingerprint
+from gradrank.data.interpret import takes_frames
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, DoubtfulDataWarning, GradrankWarning
 from gradrank.learners.base.fingerprint import fingerprint
@@ -34,6 +35,7 @@ DEFAULT_BUDGET = 300.0
 DEFAULT_FOLDS = 4
 
 
+@takes_frames("train", "valid")
 def tune(
     train: RankingData,
     valid: RankingData | None = None,
@@ -125,7 +127,7 @@ def tune(
         raise DataError(f"trials is {trials!r}, expected a whole number of 1 or more")
     if budget is None:
         budget = DEFAULT_BUDGET if trials is None else math.inf
-    if not budget > 0.0:
+    if not isinstance(budget, int | float) or not budget > 0.0:
         raise DataError(f"budget is {budget!r}, expected a positive number of seconds")
     measure = as_measure(measure)
     began = time.time()

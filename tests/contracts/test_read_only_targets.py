@@ -1,10 +1,14 @@
-"""What every command that writes promises where it cannot: exit code 2, one line that names the path, nothing left."""
+"""What every command that writes promises where it cannot: exit code 2, one line that names the path, nothing left.
+
+Where it cannot: folders that may not be written, what is no folder, and a disk without room for one more byte.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
 import shutil
+import tempfile
 import typing
 from pathlib import Path
 from typing import Any
@@ -21,10 +25,10 @@ from gradrank.labeling.project.importing import import_files
 from gradrank.labeling.project.store import create_project
 from gradrank.models.linear import LinearRanker
 from tests.support.commands import COMMANDS, content_of, error_of, run
-from tests.support.disks import read_only
+from tests.support.disks import file_size_limit, read_only
 
-CLOSED, FILE = "closed", "file"
-"""A folder that cannot be written, and a file, below which nothing can be."""
+CLOSED, FILE, OPEN = "closed", "file", "open"
+"""A folder that cannot be written, a file, below which nothing can be, and a folder on a disk that is full."""
 
 TRAIN = ("--train", "data.txt", "--trees", 1, "--min-docs", 1, "--threads", 1, "-q")
 TIERS = ("--objective", "Tiered(NDCG, CNDCG(label=clicks))", "--weights", 0.3, "-m", "NDCG@3", "-m", "CNDCG@3")
@@ -259,3 +263,23 @@ def test_so_is_what_can_no_longer_be_written_when_the_work_is_done(
     # A folder is named, or the first file that was to be written there.
     assert error_of(result).startswith(target)
     assert (content_of(closed), sorted(closed.rglob("*"))) == before
+
+
+# Servers write when they are asked.
+ON_A_FULL_DISK = [(name, given, OPEN) for name, cases in NEW.items() for given in cases if name != "serve"]
+
+
+@pytest.mark.parametrize(("command", "arguments", "place"), ON_A_FULL_DISK, ids=_named(ON_A_FULL_DISK))
+def test_a_full_disk_is_one_line_and_leaves_nothing(
+    command: str, arguments: tuple[object, ...], place: str, folder: Path
+) -> None:
+    (folder / place).mkdir()
+    before = content_of(folder)
+    given, target = _put(arguments, place)
+    with file_size_limit(0):
+        result = run(*command.split(), *given)
+    # Named is what is written first: another output, the project that is opened, what is sorted in a temporary file.
+    assert error_of(result).startswith((target, "new.", "new/", "project.db", tempfile.gettempdir()))
+    # A folder that was made for outputs may stay, empty; and what SQLite lays beside a project that it cannot open.
+    left = {name: content for name, content in content_of(folder).items() if content or name in before}
+    assert left == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -76,7 +77,8 @@ class ArrayFile:
 
     def remove(self) -> None:
         """Close and delete the file."""
-        self.close()
+        with suppress(OSError):  # what could not be written need not be
+            self.close()
         self.path.unlink(missing_ok=True)
 
     def entry(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from gradrank.data.formats.compressed import read_head, without_compression_suff
 from gradrank.data.formats.file_formats import FORMATS as FORMATS
 from gradrank.data.formats.file_formats import LETOR as LETOR
 from gradrank.data.formats.file_formats import FileFormat
+from gradrank.data.interpret import takes_frames
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
 from gradrank.runtime.suggestions import did_you_mean
@@ -80,6 +81,7 @@ def with_label_files(data: RankingData, files: Mapping[str, str | Path]) -> Rank
     return data
 
 
+@takes_frames("data")
 def write_data(data: RankingData, path: str | Path, *, format: str | None = None, **options: Any) -> None:
     """Write ranking data in the format that the ending of the name tells, or in the one named.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.data.streaming.queries import QueryRuns
 from gradrank.data.streaming.source import Source
 from gradrank.data.strings import Strings
+from gradrank.runtime.files import scratch_folder
 
 
 def read_labels(source: Source, *, regroup: bool = True) -> RankingData:
@@ -25,6 +24,8 @@ def read_labels(source: Source, *, regroup: bool = True) -> RankingData:
     regroup
         Whether rows of a query that are not consecutive are brought together or refused.
 
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> from gradrank.data.streaming.letor_source import LetorSource
     >>> path = Path(tempfile.mkdtemp()) / "a.txt"
     >>> _ = path.write_text("1 qid:a 1:5\\n0 qid:b 1:6\\n2 qid:a 1:7\\n")
@@ -32,8 +33,8 @@ def read_labels(source: Source, *, regroup: bool = True) -> RankingData:
     >>> data.n_features, data.label().tolist(), data.rows.tolist()
     (0, [1.0, 2.0, 0.0], [0, 2, 1])
     """
-    with tempfile.TemporaryDirectory() as folder:
-        runs = QueryRuns(source, Path(folder))
+    with scratch_folder() as folder:
+        runs = QueryRuns(source, folder)
         try:
             labels: dict[str, list[NDArray[np.float32]]] = {}
             docids: list[Strings] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from gradrank.data.doubts import training_doubts
 from gradrank.data.interpret import as_ranking_data
 from gradrank.data.ranking_data import RankingData, check_features
-from gradrank.errors import DoubtfulDataWarning, GradrankWarning, ModelError, NotConvergedWarning, TrainingError
+from gradrank.errors import DoubtfulDataWarning, ModelError, NotConvergedWarning, TrainingError
 from gradrank.learners.base.common_parameters import CommonParameters
 from gradrank.learners.base.fit_arguments import known_to_fit
 from gradrank.learners.base.loop import Callback, Record
@@ -29,6 +28,7 @@ from gradrank.models.features import feature_matrix
 from gradrank.models.ranker import Ranker
 from gradrank.objectives import Objective
 from gradrank.runtime.memory import is_mapped
+from gradrank.runtime.warn import warn
 
 # Scores of so many documents tell whether a model is constant.
 _LOOK_AT = 20_000
@@ -247,16 +247,16 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
     def _warn_before(self, train: RankingData, valid: Mapping[str, RankingData]) -> None:
         exponential = getattr(self._measure().parts[0], "gain", None) == "exp2"
         for doubt in training_doubts(train, valid, self._label_source(), exponential=exponential):
-            _warn(doubt, DoubtfulDataWarning)
+            warn(doubt, DoubtfulDataWarning)
         if not valid and getattr(self, "early_stopping_rounds", None) is not None and not self.holds_out:
-            _warn("early_stopping_rounds needs validation data, and there is none: all steps are made and kept")
+            warn("early_stopping_rounds needs validation data, and there is none: all steps are made and kept")
 
     def _warn_after(self, train: RankingData, validated: bool) -> None:
         record = self.record_
         most = self._most_steps()
         if validated and not record.interrupted and most is not None and record.best == most > 1:
             name, unit = self._measure(), self.unit
-            _warn(
+            warn(
                 f"the best model is the last of {record.steps:,} {unit}s: {name} on the validation data was still "
                 f"rising; more {unit}s ({self.steps_parameter}) are likely to be better",
                 NotConvergedWarning,
@@ -267,7 +267,7 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
                 "the trained model gives scores that are not finite numbers: features, labels or weights are too large"
             )
         if len(scores) > 1 and scores.max() == scores.min():
-            _warn(f"the model gives every document the same score{self._why_constant(train)}")
+            warn(f"the model gives every document the same score{self._why_constant(train)}")
 
     def _most_steps(self) -> int | None:
         """The number of steps that training could not go beyond, if there was one."""
@@ -308,8 +308,3 @@ def _validation_sets(
         name: as_ranking_data(*item, **({} if ids is None else {"qid": ids}))
         for name, item, ids in zip(names, sets, qids, strict=False)
     }
-
-
-def _warn(message: str, category: type[GradrankWarning] = GradrankWarning) -> None:
-    # From fit's caller: above this function, the method that found it, and fit.
-    warnings.warn(message, category, stacklevel=4)

@@ -48,6 +48,7 @@ from gradrank.models.registry import load_ranker, under_names_of
 from gradrank.models.trees.ensemble import TreeEnsemble
 from gradrank.models.weighted_sum import WeightedSum
 from gradrank.objectives import Objective, as_objective, recommended
+from gradrank.runtime.warn import warn
 
 # What is given in the place of what symmetric trees do not take.
 _INSTEAD = {
@@ -285,6 +286,14 @@ class LambdaMART(TreeParameters, RankingEstimator):
     def holds_out(self) -> bool:
         """See RankingEstimator.holds_out."""
         return self.n_estimators is None and self.validation_fraction > 0
+
+    def _warn_before(self, train: RankingData, valid: Mapping[str, RankingData]) -> None:
+        super()._warn_before(train, valid)
+        if self.validation_fraction in (0, self.declared["validation_fraction"].default):
+            return
+        if valid or self.n_estimators is not None:
+            reason = "there is validation data" if valid else "n_estimators is given"
+            warn(f"validation_fraction is not used, because {reason}: no queries are held out")
 
     def _held_out(self, train: RankingData, callbacks: Sequence[Callback]) -> NDArray[np.bool_] | None:
         """The queries that are held out to find the number of trees; None if there are none."""

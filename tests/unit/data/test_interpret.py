@@ -9,6 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradrank import (
+    auto,
+    find_drift,
+    k_folds,
+    measure_values,
+    profile,
+    profile_features,
+    read_data,
+    sample_queries,
+    split_queries,
+    tune,
+    write_data,
+)
 from gradrank.data.artificial import make_data
 from gradrank.data.formats.csv import read_csv
 from gradrank.data.formats.parquet import read_parquet
@@ -289,3 +302,53 @@ def test_rows_in_another_order_by_their_index_are_refused(argument):
     same_documents(by_index, as_ranking_data(features, **given))
     as_ranking_data(features, **given | {argument: moved[argument].to_numpy()})
     as_ranking_data(features, **given | {argument: moved[argument].set_axis(range(9_000, 9_000 + len(frame)))})
+
+
+@each_kind
+def test_functions_of_ranking_data_take_frames(kind, tmp_path):
+    _, frame = shuffled()
+    frame = frame.rename(columns={"session": "qid", "grade": "label"})
+    table, same = KINDS[kind](frame), from_frame(frame)
+    assert profile(table).to_dict() == profile(same).to_dict()
+    assert profile_features(table).to_dict() == profile_features(same).to_dict()
+    known = profile_features(same)
+    assert find_drift(table, known).to_dict() == find_drift(same, known).to_dict()
+    for found, expected in (
+        (split_queries(table, [0.5, 0.5]), split_queries(same, [0.5, 0.5])),
+        ([part for fold in k_folds(table, 3) for part in fold], [part for fold in k_folds(same, 3) for part in fold]),
+        ([sample_queries(table, 4)], [sample_queries(same, 4)]),
+    ):
+        for part, wanted in zip(found, expected, strict=True):
+            same_documents(part, wanted)
+    write_data(table, tmp_path / "data.gradrank")
+    same_documents(read_data(tmp_path / "data.gradrank"), same)
+    # Scores stand in the order of the frame's rows: the label as score is the best order there is.
+    (values,) = measure_values("NDCG", frame["label"], table).values()
+    assert set(np.round(values, 9)) <= {0.0, 1.0}
+    assert values.max() == 1.0
+
+
+def test_tuning_on_a_frame_is_tuning_on_its_data():
+    _, frame = shuffled()
+    frame = frame.rename(columns={"session": "qid", "grade": "label"})
+    options = {"trials": 1, "folds": 2, "fixed": {"n_estimators": 2}, "processes": 1, "refit": False}
+    assert tune(frame, **options).best.value == tune(from_frame(frame), **options).best.value
+
+
+@pytest.mark.parametrize("function", [auto, tune, profile, profile_features, lambda data: split_queries(data, [1.0])])
+def test_what_is_neither_data_nor_a_frame_is_one_sentence(function):
+    for wrong in ("train.txt", [[1.0]]):
+        with pytest.raises(DataError, match="expected RankingData or a frame"):
+            function(wrong)
+
+
+@pytest.mark.parametrize("search", [auto, tune])
+def test_a_budget_in_words_is_refused(search):
+    with pytest.raises(DataError, match="budget is '1s', expected a positive number of seconds"):
+        search(shuffled()[0], budget="1s")
+
+
+def test_a_path_in_place_of_data_is_told_how_to_be_read(tmp_path):
+    for path in ("train.txt", tmp_path / "train.txt"):
+        with pytest.raises(DataError, match=r"train.txt', expected data: read_data reads files"):
+            LambdaMART().fit(path)

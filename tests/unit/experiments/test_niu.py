@@ -15,8 +15,9 @@ from gradrank.data.topk import is_top_k
 from gradrank.errors import DataError
 from gradrank.experiments import recipe, run
 from gradrank.experiments.cells import run_cells
+from gradrank.experiments.claims import verdicts
 from gradrank.experiments.folders import Fold, read_folds, read_splits
-from gradrank.experiments.niu import ORDER, RANKERS, _cross_validated, _truths, _verdicts
+from gradrank.experiments.niu import ORDER, RANKERS, _cross_validated, _maximum_inside, _truths, _verdicts
 from gradrank.experiments.recipe import Run
 from gradrank.learners import FocusedSVM
 from gradrank.measures import KappaNDCG
@@ -66,6 +67,21 @@ def test_figure_draws_over_beta() -> None:
     assert [row[0] for row in table.rows] == [0.0, 0.5, 1.0]
     assert [column.name for column in table.columns] == ["β", "KappaNDCG@3", "KappaERR"]
     assert "is highest at β" in result.notes[0]
+    # Folds have as many queries each, so that means of folds are means of queries.
+    at = {row[0]: row[1] for row in table.rows}
+    assert [claim.estimate().mean for claim in result.claims] == pytest.approx([at[0.5] - at[0.0], at[0.5] - at[1.0]])
+
+
+def test_a_curve_that_falls_from_the_start_has_no_maximum_inside() -> None:
+    chance = np.random.default_rng(3).normal(0.0, 0.01, (4, 50))
+    means = {"falls slowly, then fast": (0.5, 0.49, 0.48, 0.2), "rises and falls": (0.5, 0.55, 0.52, 0.2)}
+    found = {}
+    for curve, values in means.items():
+        by_beta = {
+            beta: {"MAP": mean + chance[k]} for k, (beta, mean) in enumerate(zip((0, 0.3, 0.5, 1), values, strict=True))
+        }
+        found[curve] = [word for word, _ in verdicts(_maximum_inside("A", "MAP", by_beta))]
+    assert found == {"falls slowly, then fast": ["does not hold", "holds"], "rises and falls": ["holds", "holds"]}
 
 
 def test_a_query_has_one_truth_in_all_folds() -> None:

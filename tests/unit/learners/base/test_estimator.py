@@ -235,3 +235,16 @@ def test_arguments_of_other_tools_fit_are_told_where_they_belong(word, hint) -> 
         LambdaMART().fit(TRAIN, **{word: [1]})
     with pytest.raises(TypeError, match=f"RankSVM.fit has no argument '{word}'"):
         RankSVM().fit(TRAIN, **{word: [1]})
+
+
+def test_a_share_to_hold_out_that_is_not_held_out_is_said() -> None:
+    learner = LambdaMART(n_estimators=3, validation_fraction=0.3)
+    with pytest.warns(GradrankWarning, match="validation_fraction is not used, because n_estimators is given") as told:
+        learner.fit(TRAIN)
+    assert Path(told[0].filename) == Path(__file__)
+    with pytest.warns(GradrankWarning, match="validation_fraction is not used, because there is validation data"):
+        LambdaMART(n_estimators=3, validation_fraction=0.3).fit(TRAIN, valid=VALI)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GradrankWarning)
+        LambdaMART(n_estimators=3, validation_fraction=0).fit(TRAIN)
+        LambdaMART(n_estimators=3).fit(TRAIN)
