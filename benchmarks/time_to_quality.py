@@ -160,6 +160,7 @@ def contestants(split_docs: list[int], our_trees: int) -> dict[str, tuple[Traine
     return {
         "LightGBM": (lightgbm_trees, TREES),
         "gradrank": (gradrank_trees, our_trees),
+        "gradrank, symmetric": (partial(gradrank_trees, num_leaves=None), our_trees),
         **{
             f"gradrank, split_docs={number:,}": (partial(gradrank_trees, split_docs=number), our_trees)
             for number in split_docs

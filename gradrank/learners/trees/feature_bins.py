@@ -135,7 +135,8 @@ def _sample(data: RankingData, random_state: int, crew: Crew) -> NDArray[Any]:
 
 
 def _rows_per_block(X: NDArray[Any]) -> int:
-    return max(1, _BLOCK_BYTES // (int(X.itemsize) * max(1, X.shape[1])))
+    row_bytes: int = X.itemsize * X.shape[1]
+    return max(1, _BLOCK_BYTES // max(1, row_bytes))
 
 
 def cut_points(values: NDArray[Any], most: int) -> NDArray[np.float64]:
