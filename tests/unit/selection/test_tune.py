@@ -299,3 +299,36 @@ def test_a_result_tells_what_it_is_worth() -> None:
     assert np.nanmax(found.best_so_far()) == found.best.value
     with pytest.raises(TrainingError, match="without a final training"):
         _ = found.ranker
+
+
+# ---------------------------------------------------------------------- how trees grow
+def test_each_policy_has_the_size_of_its_own_trees() -> None:
+    space = space_of("lambdamart", NDCG(5))
+    assert {"grow_policy", "max_depth", "num_leaves", "min_child_samples"} <= set(space.searched)
+    sampled = {"num_leaves": 9, "min_child_samples": 4, "max_depth": 4, "learning_rate": 0.2}
+    symmetric = space.parameters({**sampled, "grow_policy": "symmetric"})
+    assert symmetric["max_depth"] == 4
+    assert not {"num_leaves", "min_child_samples"} & set(symmetric)
+    leaf_by_leaf = space.parameters({**sampled, "grow_policy": "lossguide"})
+    assert (leaf_by_leaf["num_leaves"], leaf_by_leaf["min_child_samples"]) == (9, 4)
+    assert "max_depth" not in leaf_by_leaf
+    for made in (symmetric, leaf_by_leaf):
+        LambdaMART(**made).check_parameters()
+
+
+@pytest.mark.parametrize(
+    ("how", "there", "not_there"),
+    [
+        ({"fixed": {"num_leaves": 15}}, {"learning_rate"}, {"grow_policy", "max_depth"}),
+        ({"search": {"num_leaves": "4..32"}}, {"num_leaves"}, {"grow_policy", "max_depth"}),
+        ({"fixed": {"grow_policy": "symmetric"}}, {"max_depth"}, {"num_leaves", "min_child_samples", "grow_policy"}),
+        ({"fixed": {"grow_policy": "lossguide"}}, {"num_leaves"}, {"max_depth", "grow_policy"}),
+        ({"fixed": {"categorical_feature": ["f1"]}}, {"num_leaves"}, {"grow_policy", "max_depth"}),
+    ],
+)
+def test_what_is_fixed_or_asked_for_says_how_trees_grow(
+    how: dict[str, Any], there: set[str], not_there: set[str]
+) -> None:
+    searched = set(space_of("lambdamart", NDCG(5), **how).searched)
+    assert there <= searched
+    assert not not_there & searched
