@@ -43,7 +43,7 @@ def test_show() -> None:
     result = run("show", "donmez-1", "--format", "json")
     assert result.exit_code == 0
     rows = {row["setting"]: row for row in json.loads(result.stdout)}
-    assert (rows["queries"]["small"], rows["queries"]["paper"]) == ("800", "5000")
+    assert (rows["queries"]["small"], rows["queries"]["paper"]) == ("1000", "5000")
     assert rows["activation"]["small"] == "tanh"
     assert rows["lambdarank: learning_rate"]["meaning"] == "pinned"
     said = run("show", "donmez-1").stdout

@@ -106,7 +106,7 @@ def test_goes_on_from_its_folder(tmp_path: Path, trained: list[Task]) -> None:
     assert len(trained) == 8
     trained.clear()
     longer = auto(TRAIN, VALID, NDCG(10), most=3, folder=tmp_path)
-    assert {task.member.name for task in trained} == {"map-trees 1"}
+    assert {task.member.name for task in trained} == {"symmetric-trees 1"}
     for before, after in zip(short.columns, longer.columns, strict=False):
         np.testing.assert_array_equal(before, after)
     anew = auto(TRAIN, VALID, NDCG(10), most=3)
@@ -198,7 +198,7 @@ def test_a_member_that_cannot_be_trained_is_left_out(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(team_module, "fit_fold", fit_fold)
     result = auto(TRAIN, VALID, NDCG(10), most=4)
-    assert [row.member.name for row in result.rows] == [PLAIN, "deep-trees 1", "mart 1", "map-trees 1"]
+    assert [row.member.name for row in result.rows] == [PLAIN, "deep-trees 1", "symmetric-trees 1", "map-trees 1"]
     assert result.rows[-1].verdict == "failed: there is nothing to learn"
     assert result.rows[result.best_single].value == max(row.value for row in result.rows[:-1])
 
