@@ -38,7 +38,8 @@ class TreeParameters(ObjectiveParameters, ChoosingParameters, SeedParameters, Ch
     )  # fmt: skip
     num_leaves: int | None = parameter(
         default=None, low=2, high=131_072, flags=("--leaves",), metavar="N",
-        help="Most leaves of a tree; None is half the root of the number of queries, from 10 to 63.",
+        help="Most leaves of a tree that is grown leaf by leaf; None is half the root of the number of queries, from "
+        "10 to 63. Symmetric trees have max_depth instead.",
         search=Range(4, 128, log=True),
     )  # fmt: skip
     learning_rate: float | None = parameter(
@@ -58,7 +59,8 @@ class TreeParameters(ObjectiveParameters, ChoosingParameters, SeedParameters, Ch
     )  # fmt: skip
     min_child_samples: int | None = parameter(
         default=None, low=1, flags=("--min-docs",), metavar="N",
-        help="Fewest documents in a leaf; None is 20, and fewer where the data has less than 1,200 documents.",
+        help="Fewest documents in a leaf of a tree that is grown leaf by leaf; None is 20, and fewer where the data "
+        "has less than 1,200 documents.",
         search=Range(2, 200, log=True),
     )  # fmt: skip
     split: str = parameter(
