@@ -27,6 +27,7 @@ import numba
 
 from gradrank.runtime.first_use import compiling
 from gradrank.runtime.kernel_cache import share_cache, with_numbas_cache
+from gradrank.runtime.vector_width import PIPELINE, WIDTH
 
 # ---------------------------------------------------------------------- undocumented
 # Looked at by tests/unit/runtime/test_numba_internals.py, which says what to do if one of them has changed.
@@ -77,8 +78,8 @@ def _sources_state(*paths: Path) -> str:
             if file in paths or b"njit" in _source(file):
                 waiting.extend(_imported(file))
     digest = hashlib.sha256()
-    # Code with checks of every index is not the code without.
-    digest.update(repr(numba.config.BOUNDSCHECK).encode())
+    # Code with checks of every index is not the code without, nor that with vectors of another width.
+    digest.update(repr((numba.config.BOUNDSCHECK, WIDTH if PIPELINE else None)).encode())
     for file in sorted(found):
         digest.update(_source(file))
     return digest.hexdigest()
@@ -145,7 +146,7 @@ def _jitted(
     """A function as a kernel whose code comes from some source files."""
     # Nobody calls kernels from C: without entry points for that they compile sooner.
     wanted = {NO_C_ENTRY: True, NO_PYTHON_ENTRY: inner, **({NO_REFERENCES: False} if plain else {})}
-    options |= {name: value for name, value in wanted.items() if name in OPTIONS}
+    options |= {name: value for name, value in wanted.items() if name in OPTIONS} | PIPELINE
     if not options.get("cache"):
         return numba.njit(**options)(function)
     state = _sources_state(*sources)
