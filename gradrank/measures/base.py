@@ -14,6 +14,7 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
 from gradrank.errors import MeasureError
 from gradrank.measures.conventions import convention
+from gradrank.measures.grammar import spelt
 from gradrank.measures.parameters import Parameter, parameter
 from gradrank.measures.swaps import SwapKernels
 from gradrank.ranking import TIE_POLICIES, Ranking, Ties, check_scores, in_data_order, rank
@@ -141,7 +142,7 @@ class Measure(ABC):
             value = getattr(self, item)
             if value != rules.value(self.name, item, spec.default):
                 given[item] = value
-        inside = ", ".join(f"{key}={_spelt(value)}" for key, value in given.items())
+        inside = ", ".join(f"{key}={spelt(value)}" for key, value in given.items())
         at = "" if self.cutoff is None else f"@{self.cutoff}"
         return self.name + (f"({inside})" if inside else "") + at
 
@@ -468,11 +469,3 @@ def cut(cutoff: int | None, indptr: IntArray) -> IntArray:
 
 def _file_order(scores: ArrayLike) -> IntArray:
     return np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
-
-
-def _spelt(value: Any) -> str:
-    if isinstance(value, tuple):
-        return "[" + ", ".join(_spelt(item) for item in value) + "]"
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else repr(value)
-    return str(value)

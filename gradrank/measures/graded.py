@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from gradrank.errors import MeasureError
 from gradrank.measures.base import Measure, best_candidate
+from gradrank.measures.grammar import spelt
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +42,7 @@ class Graded:
 
     def __str__(self) -> str:
         inside = ", ".join(str(part) for part in self.parts)
-        return f"Graded({inside})" if self.tolerance == 0 else f"Graded({inside}, tolerance={self.tolerance:g})"
+        return f"Graded({inside})" if self.tolerance == 0 else f"Graded({inside}, tolerance={spelt(self.tolerance)})"
 
     def __repr__(self) -> str:
         return str(self)

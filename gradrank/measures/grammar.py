@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from gradrank.errors import MeasureError
 
 _LONGEST = 2000
+# Whole numbers beyond have more digits than a float.
+_EXACT = 2.0**53
 
 TREC_EVAL_NAMES = {
     "ndcg_cut_K": "NDCG",
@@ -29,6 +31,21 @@ Its ``ndcg``, ``map`` and ``bpref`` are names of ours, too, in lower case: they 
 _DOTTED = re.compile(r"\b(ndcg_cut|map_cut|P|recall)\.(?=\d+\b)")
 
 Value = "str | int | float | tuple[float, ...] | Expression"
+
+
+def spelt(value: object) -> str:
+    """A value as names have it: reading it gives the same value, to the last digit.
+
+    >>> spelt(2.0), spelt(0.1), spelt(0.1234567), spelt((0.5, 3.0)), spelt(True)
+    ('2', '0.1', '0.1234567', '[0.5, 3]', 'true')
+    """
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(spelt, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
+    return str(value)
 
 
 @dataclass(frozen=True)

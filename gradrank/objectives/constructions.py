@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
 from gradrank.errors import ObjectiveError
-from gradrank.measures.grammar import parse_expression
+from gradrank.measures.grammar import parse_expression, spelt
 from gradrank.objectives.kernels import construction_kernel as kernel
 
 
@@ -54,7 +54,7 @@ class Construction:
     def options(self) -> list[str]:
         """What differs from the defaults, as ``name=value``."""
         return [
-            f"{item.name}={getattr(self, item.name):g}"
+            f"{item.name}={spelt(getattr(self, item.name))}"
             for item in fields(self)
             if getattr(self, item.name) != item.default
         ]

@@ -11,20 +11,21 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure, KappaNDCG
+from gradrank.measures.grammar import spelt
 from gradrank.measures.kappa_ndcg import check_position_labels
 from gradrank.objectives.judged_lists import (
     LONGEST_EXACT,
-    check_label,
     check_whole,
     subset_tables,
 )
 from gradrank.objectives.kernels.listwise_kernel import focused_block
+from gradrank.objectives.label_objective import LabelObjective
 from gradrank.objectives.listwise import Block, BoundLists
-from gradrank.objectives.objective import Gradients, Objective
+from gradrank.objectives.objective import Gradients
 
 
 @dataclass(frozen=True, repr=False)
-class Focused(Objective):
+class Focused(LabelObjective):
     """β·ListNet over the top k + (1 − β)·RankNet between the top k and the rest (Niu et al. 2012, eq. 1).
 
     Labels are positions: k for the first of the ordered top k, …, 1 for the last, 0 for the rest. T are the (at most)
@@ -57,17 +58,12 @@ class Focused(Objective):
         number = isinstance(self.beta, int | float) and not isinstance(self.beta, bool)
         if not number or not 0.0 <= self.beta <= 1.0:
             raise ObjectiveError(f"Focused: beta is {self.beta!r}, expected a number in 0…1")
-        check_label("Focused", self.label)
+        super().__post_init__()
 
     @property
     def measure(self) -> AnyMeasure | None:
         """κ-NDCG, which compares with the same truth."""
         return KappaNDCG(self.k, label=self.label)
-
-    @property
-    def sources(self) -> tuple[str | None, ...]:
-        """The label source."""
-        return (self.label,)
 
     @property
     def convex(self) -> bool:
@@ -85,10 +81,7 @@ class Focused(Objective):
 
     def __str__(self) -> str:
         label = "" if self.label is None else f", label={self.label}"
-        return f"Focused(k={self.k}, beta={self.beta:g}{label})"
-
-    def __repr__(self) -> str:
-        return str(self)
+        return f"Focused(k={self.k}, beta={spelt(self.beta)}{label})"
 
 
 class BoundFocused(BoundLists):

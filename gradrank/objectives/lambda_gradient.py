@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure, Measure
+from gradrank.measures.grammar import spelt
 from gradrank.measures.swaps import SwapKernels, for_family
 from gradrank.objectives.costs import PairCost, RankNet
 from gradrank.objectives.kernels.lambda_kernel import (
@@ -193,7 +194,7 @@ class Lambda(Objective):
         parts = [str(self.target)]
         if self.cost != RankNet():
             parts.append(str(self.cost))
-        parts += [_option(item, getattr(self, item.name)) for item in fields(self)
+        parts += [f"{item.name}={spelt(getattr(self, item.name))}" for item in fields(self)
                   if item.name not in ("target", "cost") and getattr(self, item.name) != item.default]  # fmt: skip
         return f"{self.name}({', '.join(parts)})"
 
@@ -350,14 +351,6 @@ class BoundLambda(BoundObjective):
             gap=objective.gap,
             count_pairs=False,
         )
-
-
-def _option(item: Field[Any], value: Any) -> str:
-    """An option as names of objectives have it."""
-    if isinstance(value, bool):
-        return f"{item.name}={str(value).lower()}"
-    short = f"{value:g}" if isinstance(value, float) else str(value)
-    return f"{item.name}={short if not isinstance(value, float) or float(short) == value else repr(value)}"
 
 
 def swaps_of(measure: Measure) -> SwapKernels:

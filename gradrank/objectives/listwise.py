@@ -11,17 +11,16 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
-from gradrank.measures import AnyMeasure
 from gradrank.objectives.judged_lists import (
     LONGEST_EXACT,
     Lists,
-    check_label,
     check_whole,
     label_lists,
     subset_tables,
 )
 from gradrank.objectives.kernels.listwise_kernel import exact_block, listmle_block, listnet_block
-from gradrank.objectives.objective import BoundObjective, Gradients, Objective
+from gradrank.objectives.label_objective import LabelObjective
+from gradrank.objectives.objective import BoundObjective, Gradients
 from gradrank.runtime.threads import for_query_blocks
 
 Block = Callable[[int, int, NDArray[np.float32], NDArray[np.float32], NDArray[np.float64]], None]
@@ -60,7 +59,7 @@ class BoundLists(BoundObjective):
 
 
 @dataclass(frozen=True, repr=False)
-class ListNet(Objective):
+class ListNet(LabelObjective):
     """Cross-entropy between the orders that the labels and the scores make likely (Cao et al. 2007).
 
     Both define a Plackett–Luce model with weights e^label and e^score. Top one, the default: the distributions of the
@@ -90,17 +89,7 @@ class ListNet(Objective):
     def __post_init__(self) -> None:
         if not isinstance(self.exact, bool):
             raise ObjectiveError(f"ListNet: exact is {self.exact!r}, expected true or false")
-        check_label("ListNet", self.label)
-
-    @property
-    def measure(self) -> AnyMeasure | None:
-        """ListNet is built on no measure."""
-        return None
-
-    @property
-    def sources(self) -> tuple[str | None, ...]:
-        """The label source."""
-        return (self.label,)
+        super().__post_init__()
 
     @property
     def convex(self) -> bool:
@@ -117,12 +106,6 @@ class ListNet(Objective):
         if self.exact:
             return BoundExactListNet(data, self.label, random_state, n_jobs)
         return BoundListNet(data, self.label, random_state, n_jobs)
-
-    def __str__(self) -> str:
-        return _spelt("ListNet", exact="true" if self.exact else None, label=self.label)
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 class BoundListNet(BoundLists):
@@ -169,7 +152,7 @@ class BoundExactListNet(BoundLists):
 
 
 @dataclass(frozen=True, repr=False)
-class ListMLE(Objective):
+class ListMLE(LabelObjective):
     """Likelihood of the true order's first k places (Xia et al. 2008; top-k form: Niu et al. 2012).
 
     −Σ_{j≤k} [s_(j) − log Σ_{l≥j} e^{s_(l)}], (j) the document at place j of the order by labels and the inner sum over
@@ -196,17 +179,7 @@ class ListMLE(Objective):
     def __post_init__(self) -> None:
         if self.k is not None:
             check_whole("ListMLE", "k", self.k, 1)
-        check_label("ListMLE", self.label)
-
-    @property
-    def measure(self) -> AnyMeasure | None:
-        """ListMLE is built on no measure."""
-        return None
-
-    @property
-    def sources(self) -> tuple[str | None, ...]:
-        """The label source."""
-        return (self.label,)
+        super().__post_init__()
 
     @property
     def convex(self) -> bool:
@@ -221,12 +194,6 @@ class ListMLE(Objective):
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundListMLE:
         """See Objective.bind."""
         return BoundListMLE(self, data, random_state, n_jobs)
-
-    def __str__(self) -> str:
-        return _spelt("ListMLE", k=self.k, label=self.label)
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 class BoundListMLE(BoundLists):
@@ -246,8 +213,3 @@ class BoundListMLE(BoundLists):
             first, end, lists.indptr, lists.rows, self._depth, lists.weight, self._weights, self._log_weights, scores,
             lambdas, rhos, losses,
         )  # fmt: skip
-
-
-def _spelt(name: str, **options: object) -> str:
-    given = ", ".join(f"{key}={value}" for key, value in options.items() if value is not None)
-    return f"{name}({given})" if given else name

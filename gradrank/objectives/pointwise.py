@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
-from gradrank.measures import AnyMeasure
-from gradrank.objectives.objective import BoundObjective, Gradients, Objective
+from gradrank.objectives.label_objective import LabelObjective
+from gradrank.objectives.objective import BoundObjective, Gradients
 
 
 @dataclass(frozen=True, repr=False)
-class Regression(Objective):
+class Regression(LabelObjective):
     """Least squares on the label: λ = label − score, ρ = 1 (Friedman's MART as a ranker).
 
     Parameters
@@ -32,16 +32,6 @@ class Regression(Objective):
     label: str | None = None
 
     @property
-    def measure(self) -> AnyMeasure | None:
-        """Regression is built on no measure."""
-        return None
-
-    @property
-    def sources(self) -> tuple[str | None, ...]:
-        """The label source."""
-        return (self.label,)
-
-    @property
     def convex(self) -> bool:
         """A sum of squares."""
         return True
@@ -49,12 +39,6 @@ class Regression(Objective):
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundRegression:
         """See Objective.bind."""
         return BoundRegression(self, data)
-
-    def __str__(self) -> str:
-        return "Regression" if self.label is None else f"Regression(label={self.label})"
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 class BoundRegression(BoundObjective):
@@ -81,7 +65,7 @@ class BoundRegression(BoundObjective):
 
 
 @dataclass(frozen=True, repr=False)
-class Logistic(Objective):
+class Logistic(LabelObjective):
     """Logistic regression on a rate: λ = label − σ(score), ρ = σ(score)·(1 − σ(score)).
 
     The mean of the labels of like documents is what σ(score) comes to, so that rates from few sessions serve as well as
@@ -101,16 +85,6 @@ class Logistic(Objective):
     label: str | None = None
 
     @property
-    def measure(self) -> AnyMeasure | None:
-        """Logistic regression is built on no measure."""
-        return None
-
-    @property
-    def sources(self) -> tuple[str | None, ...]:
-        """The label source."""
-        return (self.label,)
-
-    @property
     def convex(self) -> bool:
         """A sum of cross-entropies."""
         return True
@@ -118,12 +92,6 @@ class Logistic(Objective):
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundLogistic:
         """See Objective.bind."""
         return BoundLogistic(self, data)
-
-    def __str__(self) -> str:
-        return "Logistic" if self.label is None else f"Logistic(label={self.label})"
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 class BoundLogistic(BoundObjective):

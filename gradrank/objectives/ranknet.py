@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
-from gradrank.measures import AnyMeasure, KendallTau
+from gradrank.measures import KendallTau
 from gradrank.objectives.costs import RankNet
-from gradrank.objectives.judged_lists import check_label
 from gradrank.objectives.kernels.ranknet_kernel import ranknet_block, ranknet_loss_block
+from gradrank.objectives.label_objective import LabelObjective
 from gradrank.objectives.lambda_gradient import BoundLambda, Lambda
-from gradrank.objectives.objective import Gradients, Objective
+from gradrank.objectives.objective import Gradients
 from gradrank.runtime.threads import for_query_blocks
 
 
 @dataclass(frozen=True, repr=False)
-class RankNetPairs(Objective):
+class RankNetPairs(LabelObjective):
     """Σ log(1 + e^{−σ(s_i − s_j)}) over all pairs with label i above label j (Burges et al. 2005).
 
     The pair cost of the λ-gradients without a measure; named ``RankNet`` in the grammar. Documents without a label join
@@ -39,6 +40,7 @@ class RankNetPairs(Objective):
     ([-1.0, 1.0, 0.0], 2.0794)
     """
 
+    name: ClassVar[str | None] = "RankNet"
     sigma: float = 1.0
     label: str | None = None
 
@@ -46,17 +48,7 @@ class RankNetPairs(Objective):
         good = isinstance(self.sigma, int | float) and not isinstance(self.sigma, bool)
         if not good or not 0.0 < self.sigma < math.inf:
             raise ObjectiveError(f"RankNet: sigma is {self.sigma!r}, expected a positive number")
-        check_label("RankNet", self.label)
-
-    @property
-    def measure(self) -> AnyMeasure | None:
-        """RankNet is built on no measure."""
-        return None
-
-    @property
-    def sources(self) -> tuple[str | None, ...]:
-        """The label source."""
-        return (self.label,)
+        super().__post_init__()
 
     @property
     def convex(self) -> bool:
@@ -71,14 +63,6 @@ class RankNetPairs(Objective):
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundRankNet:
         """See Objective.bind."""
         return BoundRankNet(self, data, random_state, n_jobs)
-
-    def __str__(self) -> str:
-        given = [f"sigma={self.sigma:g}"] if self.sigma != 1.0 else []
-        given += [f"label={self.label}"] if self.label is not None else []
-        return f"RankNet({', '.join(given)})" if given else "RankNet"
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 class BoundRankNet(BoundLambda):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure
+from gradrank.measures.grammar import spelt
 from gradrank.objectives.deviation import check_normalization, divided_by_deviation
 from gradrank.objectives.objective import BoundObjective, Gradients, Objective
 from gradrank.objectives.pair_facts import PairFacts
@@ -131,7 +132,7 @@ class Scheduled(Objective):
         return BoundScheduled(self, data, random_state, n_jobs)
 
     def __str__(self) -> str:
-        options = f"schedule={self.schedule}, w0={self.w0:g}, eta={self.eta:g}"
+        options = f"schedule={self.schedule}, w0={spelt(self.w0)}, eta={spelt(self.eta)}"
         normalize = "" if self.normalize == "none" else f", normalize={self.normalize}"
         return f"Scheduled({self.first}, {self.second}, {options}{normalize})"
 

@@ -15,14 +15,15 @@ from gradrank.errors import ObjectiveError
 from gradrank.measures import NDCG, AnyMeasure
 from gradrank.measures.position import discounts, graded_gains
 from gradrank.objectives.deviation import check_normalization, divided_by_deviation
-from gradrank.objectives.judged_lists import check_label, check_whole
+from gradrank.objectives.judged_lists import check_whole
 from gradrank.objectives.kernels.smooth_kernel import approx_block, neural_block
+from gradrank.objectives.label_objective import LabelObjective
 from gradrank.objectives.listwise import Block, BoundLists
-from gradrank.objectives.objective import Gradients, Objective
+from gradrank.objectives.objective import Gradients
 
 
 @dataclass(frozen=True, repr=False)
-class SmoothNDCG(Objective):
+class SmoothNDCG(LabelObjective):
     """What smooth forms of NDCG share: a loss 1 − NDCG that is not convex, so steps are gradient steps."""
 
     temperature: float = 1.0
@@ -40,17 +41,12 @@ class SmoothNDCG(Objective):
         if self.k is not None:
             check_whole(name, "k", self.k, 1)
         check_normalization(name, self.normalize)
-        check_label(name, self.label)
+        super().__post_init__()
 
     @property
     def measure(self) -> AnyMeasure | None:
         """NDCG."""
         return NDCG(self.k, label=self.label)
-
-    @property
-    def sources(self) -> tuple[str | None, ...]:
-        """The label source."""
-        return (self.label,)
 
     @property
     def shift_invariant(self) -> bool:
@@ -78,9 +74,6 @@ class SmoothNDCG(Objective):
             if getattr(self, key) != getattr(own, key)
         ]
         return f"{type(self).__name__}({', '.join(given)})" if given else type(self).__name__
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
 from gradrank.measures import AnyMeasure, Graded
+from gradrank.measures.grammar import spelt
 from gradrank.objectives.constructed import Constructed
 from gradrank.objectives.deviation import check_normalization, divided_by_deviation
 from gradrank.objectives.lambda_gradient import BoundLambda, Lambda
@@ -119,9 +120,9 @@ class Tiered(Objective):
 
     def __str__(self) -> str:
         parts = ", ".join(str(tier) for tier in self.tiers)
-        weights = f"weight={self.weights[1]:g}"
+        weights = f"weight={spelt(self.weights[1])}"
         if len(self.tiers) > 2:
-            weights = f"weights=[{', '.join(f'{weight:g}' for weight in self.weights)}]"
+            weights = f"weights={spelt(self.weights)}"
         normalize = "" if self.normalize == "none" else f", normalize={self.normalize}"
         return f"Tiered({parts}, {weights}{', zeros=true' if self.zeros else ''}{normalize})"
 

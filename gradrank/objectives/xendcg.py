@@ -9,17 +9,16 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ObjectiveError
-from gradrank.measures import AnyMeasure
-from gradrank.objectives.judged_lists import check_label
 from gradrank.objectives.kernels.listwise_kernel import listnet_block, listnet_terms_block
+from gradrank.objectives.label_objective import LabelObjective
 from gradrank.objectives.listwise import Block, BoundLists
-from gradrank.objectives.objective import Gradients, Objective
+from gradrank.objectives.objective import Gradients
 
 MOST_TERMS = 3
 
 
 @dataclass(frozen=True, repr=False)
-class XENDCG(Objective):
+class XENDCG(LabelObjective):
     """Cross-entropy of the scores' softmax with 2^label − γ, which bounds mean NDCG (Bruch 2021).
 
     −Σ_i φ_i·log p_i, p the softmax of the scores and φ_i = (2^{l_i} − γ_i)/Σ_j (2^{l_j} − γ_j), where γ_i in [0, 1) is
@@ -49,17 +48,7 @@ class XENDCG(Objective):
     def __post_init__(self) -> None:
         if isinstance(self.terms, bool) or self.terms not in range(1, MOST_TERMS + 1):
             raise ObjectiveError(f"XENDCG: terms is {self.terms!r}, expected 1, 2 or 3")
-        check_label("XENDCG", self.label)
-
-    @property
-    def measure(self) -> AnyMeasure | None:
-        """XE-NDCG bounds NDCG of the whole list, and is built on no measure."""
-        return None
-
-    @property
-    def sources(self) -> tuple[str | None, ...]:
-        """The label source."""
-        return (self.label,)
+        super().__post_init__()
 
     @property
     def convex(self) -> bool:
@@ -79,14 +68,6 @@ class XENDCG(Objective):
     def bind(self, data: RankingData, *, random_state: int = 0, n_jobs: int | None = None) -> BoundXENDCG:
         """See Objective.bind."""
         return BoundXENDCG(self, data, random_state, n_jobs)
-
-    def __str__(self) -> str:
-        given = [f"terms={self.terms}"] if self.terms != 1 else []
-        given += [f"label={self.label}"] if self.label is not None else []
-        return f"XENDCG({', '.join(given)})" if given else "XENDCG"
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 class BoundXENDCG(BoundLists):

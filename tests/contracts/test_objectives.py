@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gradrank.data import RankingData
 from gradrank.errors import GradrankError
+from gradrank.measures import parse_measure
 from gradrank.objectives import CONSTRUCTIONS, parse_objective
 from gradrank.objectives.kernels.pair_weights import GAP_SCHEMES, LOSS_SCHEMES
 from gradrank.objectives.registry import PLAIN
@@ -56,6 +59,33 @@ def test_names_read_back(name: str) -> None:
     assert parse_objective(str(objective)) == objective
     assert str(parse_objective(str(objective))) == str(objective)
     assert hash(objective) == hash(parse_objective(name))
+
+
+NUMBERS = [
+    "RankNet(sigma={})",
+    "Focused(k=3, beta={})",
+    "ApproxNDCG(temperature={})",
+    "Lambda(NDCG, sigma={})",
+    "Lambda(MAP, cost=sigmoid, mu={})",
+    "Lambda(NDCG, construction=local-gradient, margin={})",
+    "LambdaWide(NDCG, mu={})",
+    "Noisy(MRR, scale={})",
+    "Tiered(NDCG, CNDCG, weight={})",
+    "Tiered(NDCG, CNDCG, MAP(label=c), weights=[{0}, {0}])",
+    "Scheduled(NDCG, MAP, schedule=linear, w0={0}, eta={0})",
+    "RBP(p={})",
+    "Graded(NDCG@3, MAP, tolerance={})",
+]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@given(st.floats(1e-9, 0.4))
+def test_names_keep_every_digit_of_a_number(name: str, number: float) -> None:
+    """Models, cells and checkpoints are told apart by these names, and commands are repeated by them."""
+    parse = parse_measure if name.startswith(("RBP", "Graded")) else parse_objective
+    made, neighbor = (parse(name.format(repr(value))) for value in (number, np.nextafter(number, 1.0).item()))
+    assert parse(str(made)) == made
+    assert str(neighbor) != str(made)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not any(word in name for word in ALONE)])

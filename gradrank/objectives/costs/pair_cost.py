@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from gradrank.errors import ObjectiveError
+from gradrank.measures.grammar import spelt
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,6 @@ class PairCost(ABC):
         """The second derivative ∂²cost/∂o²."""
 
     def __str__(self) -> str:
-        given = [f"{item.name}={getattr(self, item.name):g}" for item in fields(self)
+        given = [f"{item.name}={spelt(getattr(self, item.name))}" for item in fields(self)
                  if getattr(self, item.name) != item.default]  # fmt: skip
         return ", ".join([f"cost={self.name}", *given])
