@@ -118,9 +118,7 @@ class RankingData:
         columns = y if isinstance(y, Mapping) else {} if y is None else {PRIMARY_LABEL: y}
         labels = {str(name): _label_column(str(name), values, n_docs) for name, values in columns.items()}
         indptr, ids, order = _group(n_docs, qid, group, regroup)
-        names = (
-            default_feature_names(features.shape[1]) if feature_names is None else tuple(str(it) for it in feature_names)
-        )
+        names = default_feature_names(features.shape[1]) if feature_names is None else tuple(map(str, feature_names))
         check_feature_names(names, features.shape[1])
         document_weights = None if document_weight is None else checked_document_weights(document_weight, n_docs)
         doc_names = None if docid is None else Strings.of(docid)
@@ -532,7 +530,7 @@ def indptr_of_sizes(sizes: NDArray[Any], n_docs: int) -> NDArray[np.int64]:
     if wrong.any():
         bad = int(np.argmax(wrong))
         raise DataError(
-            f"group size {bad + 1} is {sizes[bad]}, expected a whole number from 1 to the number of documents ({n_docs})"
+            f"group size {bad + 1} is {sizes[bad]}, expected a whole number from 1 to the number of documents, {n_docs}"
         )
     indptr = np.concatenate(([0], np.cumsum(sizes.astype(np.int64))))
     if indptr[-1] != n_docs:
