@@ -31,6 +31,8 @@ _SUSPECT_SHARE = 0.95
 _CHANCE = 1e-4
 _SHARED_QUERIES = 20
 _LONGEST_LIST = 5
+# Smaller weights, or larger ones, change what thresholds and penalties do.
+_FAR_FROM_ONE = 1000.0
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def training_doubts(
     label 'label' is below 0 for 1 document (lowest -1)
     """
     sets = {} if valid is None else {"the validation data": valid} if isinstance(valid, RankingData) else valid
-    doubts = _query_doubts(train, source) + label_doubts(train, source, exponential=exponential)
+    doubts = _query_doubts(train, source) + _weight_doubts(train) + label_doubts(train, source, exponential=exponential)
     doubts += ordering_doubts(train, source)
     for name, data in sets.items():
         doubts += validation_doubts(
@@ -97,6 +99,19 @@ def _query_doubts(train: RankingData, source: str | None) -> list[str]:
             "from; check that qid and labels are what they should be"
         ]
     return []
+
+
+def _weight_doubts(train: RankingData) -> list[str]:
+    if train.weight is None and train.document_weight is None:
+        return []
+    weights = train.row_weights()
+    mean = float(weights[weights > 0].mean()) if (weights > 0).any() else 1.0
+    if 1.0 / _FAR_FROM_ONE <= mean <= _FAR_FROM_ONE:
+        return []
+    return [
+        f"weights average {mean:.3g} where they are not 0: parameters that count against them, such as "
+        "min_child_weight, C or weight_decay, are meant for weights near 1; divide all of them by their mean"
+    ]
 
 
 def label_doubts(data: RankingData, source: str | None = None, *, exponential: bool = True) -> list[str]:

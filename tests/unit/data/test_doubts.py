@@ -156,6 +156,19 @@ def test_large_labels():
     assert training_doubts(plain(LABELS * 10)) == []
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0, 1e3, 1e6])
+def test_weights_far_from_one(scale):
+    weight = np.ones(N_QUERIES)
+    weight[::2] = 0.0
+    data = data_with(RNG.normal(size=len(LABELS)))
+    said = [sentence for sentence in training_doubts(data.with_weight(weight * scale)) if "weights" in sentence]
+    assert [sentence.split(" where")[0] for sentence in said] == (
+        [] if 1e-4 < scale < 1e4 else [f"weights average {scale:g}"]
+    )
+    documents = training_doubts(data.with_document_weight(np.full(data.n_docs, scale)))
+    assert len(documents) == len(said)
+
+
 def test_labels_below_zero():
     labels = np.where(LABELS == 0, -1, LABELS)
     [sentence] = training_doubts(plain(labels))
