@@ -17,7 +17,6 @@ import argparse
 import os
 import resource
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -46,7 +45,10 @@ _BATCH = 100_000
 _IN_MEMORY = Path("/dev/shm")
 # The input that is tried, for whoever finds the process dead.
 _CURRENT = "now"
-FINE = ("accepted", "refused")
+_TURN_BYTES = 8
+# A word for each input would take a third of the time.
+_SECONDS_BETWEEN_WORDS = 0.5
+FINE = ("accepted", "refused", "untold")
 
 
 @dataclass
@@ -59,7 +61,7 @@ class Tally:
     def line(self, name: str) -> str:
         """One row of the table."""
         count = self.outcomes
-        trouble = " ".join(f"{key} {count[key]}" for key in sorted(count) if key not in FINE)
+        trouble = " ".join(f"{key} {count[key]}" for key in sorted(count) if key not in ("accepted", "refused"))
         total = sum(count.values())
         return f"{name:<32} {total:>8} {count['accepted']:>9} {count['refused']:>8} {self.slowest:>8.2f} s  {trouble}"
 
@@ -87,10 +89,11 @@ def child(targets: list[Target], options: argparse.Namespace) -> None:
         for content in target.seeds().values():
             target.run(content, folder)
     print("ready 0 -", flush=True)
+    told = time.monotonic()
     for turn in range(options.first, options.first + options.inputs):
         target, number = targets[turn % len(targets)], turn // len(targets)
         content = target.input(number, options.seed)
-        current.write_bytes(content)
+        current.write_bytes(turn.to_bytes(_TURN_BYTES, "little") + content)
         before, note = megabytes(), ""
         try:
             outcome, seconds = timed(target, content, folder)
@@ -105,8 +108,11 @@ def child(targets: list[Target], options: argparse.Namespace) -> None:
             kept = options.keep / kept_name(target.name, options.seed, number, outcome)
             kept.write_bytes(content)
             kept.with_name(kept.name + ".txt").write_text(f"{target.name}\n{note}")
-        print(f"{outcome} {seconds:.4f} {target.name}", flush=True)
-        if time.monotonic() > end:
+        now = time.monotonic()
+        due = outcome not in FINE or now - told > _SECONDS_BETWEEN_WORDS
+        print(f"{outcome} {seconds:.4f} {target.name}", flush=due)
+        told = now if due else told
+        if now > end:
             break
     print(f"end {megabytes():.0f} -", flush=True)
 
@@ -184,13 +190,16 @@ def _batch(
     if not started:
         raise RuntimeError(f"the process did not start:\n{said}")
     word = "crash" if ready else "hang"
-    name = names[(first + tried) % len(names)]
-    kept = options.keep / kept_name(name, options.seed, (first + tried) // len(names), word)
-    if (place / _CURRENT).exists():
-        shutil.copyfile(place / _CURRENT, kept)
+    left = (place / _CURRENT).read_bytes()
+    turn, content = int.from_bytes(left[:_TURN_BYTES], "little"), left[_TURN_BYTES:]
+    for between in range(first + tried, turn):  # fine, or the process would have said so at once
+        tallies[names[between % len(names)]].outcomes["untold"] += 1
+    name = names[turn % len(names)]
+    kept = options.keep / kept_name(name, options.seed, turn // len(names), word)
+    kept.write_bytes(content)
     kept.with_name(kept.name + ".txt").write_text(f"{name}\nexit code {code}\n{said}")
     tallies[name].outcomes[word] += 1
-    return tried + 1
+    return turn + 1 - first
 
 
 def work(names: list[str], options: argparse.Namespace, tallies: dict[str, Tally]) -> None:
