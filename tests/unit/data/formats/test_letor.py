@@ -99,7 +99,7 @@ class TestFormat:
             read_letor(path, n_features=-1)
 
     def test_query_ids_are_any_words(self, write):
-        data = read_letor(write("0 qid:a:b 1:1\n0 qid:ключ 1:1\n0 qid:-3 1:1\n0 qid:03 1:1\n0 qid:3#c\n"))
+        data = read_letor(write("0 qid:a:b 1:1\n0 qid:ключ 1:1\n0 qid:-3 1:1\n0 qid:03 1:1\n0 qid:3 #c\n"))
         assert list(data.qid) == ["a:b", "ключ", "-3", "03", "3"]
 
     @pytest.mark.parametrize(
@@ -242,6 +242,7 @@ class TestErrors:
             ("1 QID:1 2:3", "there is no query id: found 'QID:1'"),
             ("1 qid: 1:2", "the query id behind 'qid:' is empty"),
             ("1 qid:#3", "the query id behind 'qid:' is empty"),
+            ("1 qid:C# 1:2", "the query id in 'qid:C' has a '#' directly behind it, which starts a comment"),
             ("1 qid:a\x01b 1:2", "the query id in 'qid:a\\x01b' holds a control character"),
             ("1 qid:1 2", "found '2' without a colon, expected index:value"),
             ("1 qid:1 1:2 2", "found '2' without a colon"),
