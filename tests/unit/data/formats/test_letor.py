@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from gradrank.data.formats import letor
 from gradrank.data.formats.letor import read_letor, write_letor
 from gradrank.data.ranking_data import RankingData
+from gradrank.data.strings import Strings
 from gradrank.errors import DataError
 
 
@@ -499,7 +501,8 @@ class TestWriting:
         ],
     )
     def test_ids_that_would_not_read_back(self, tmp_path, qid, docid, message):
-        data = RankingData.from_arrays([[1], [1]], [1, 1], qid=["ok", qid], docid=["ok", docid])
+        data = RankingData.from_arrays([[1], [1]], [1, 1], qid=["ok", "b"], docid=["ok", docid])
+        data = replace(data, qid=Strings.of(["ok", qid]))  # the door refuses an empty one
         with pytest.raises(DataError, match=message):
             write_letor(data, tmp_path / "a.txt")
         assert list(tmp_path.iterdir()) == []
