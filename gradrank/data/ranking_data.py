@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gradrank.data.arrays import check_id_numbers, number_array, plain_array
 from gradrank.data.precision import Matrix, fitting_matrix
+from gradrank.data.row_index import check_same_order
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError, NoDocumentsError
 from gradrank.runtime.suggestions import known_keywords
@@ -110,6 +111,8 @@ class RankingData:
         >>> data.rows.tolist(), list(data.qid)
         ([0, 2, 1], ['7', '8'])
         """
+        beside = dict(y) if isinstance(y, Mapping) else {"y": y}
+        check_same_order({"X": X, **beside, "qid": qid, "docid": docid, "document_weight": document_weight})
         features = _feature_matrix(X)
         n_docs = len(features)
         if n_docs == 0:

@@ -24,6 +24,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 NO_WEIGHTS: FloatArray = np.empty(0)
+# Kernels hold ranks in 64 bits; no list is longer.
+_LARGEST_CUTOFF = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +113,8 @@ class Measure(ABC):
                 raise MeasureError(f"{self.name} takes no cut-off")
             if isinstance(self.cutoff, bool) or not isinstance(self.cutoff, int | np.integer) or self.cutoff < 1:
                 raise MeasureError(f"{self.name}: cut-off is {self.cutoff!r}, expected a whole number of 1 or more")
+            if self.cutoff > _LARGEST_CUTOFF:
+                raise MeasureError(f"{self.name}: cut-off is {self.cutoff}, expected at most {_LARGEST_CUTOFF}")
             object.__setattr__(self, "cutoff", int(self.cutoff))
         if self.label is not None and (not isinstance(self.label, str) or not self.label.isidentifier()):
             raise MeasureError(f"{self.name}: label is {self.label!r}, expected the name of a label source")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,6 +111,18 @@ def test_whole_numbers_of_any_size_are_ids() -> None:
 def test_queries_that_are_not_there(queries: list[Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         RankingData.from_arrays(np.zeros((2, 1)), qid=[1, 2]).take_queries(queries)
+
+
+@pytest.mark.parametrize("name", ["y", "label", "qid", "docid", "document_weight"])
+def test_columns_whose_index_has_the_rows_in_another_order_are_refused(name: str) -> None:
+    frame = pd.DataFrame({"bm25": [1.0, 2.0, 3.0]}, index=[7, 8, 9])
+    column = pd.Series([1, 2, 3], index=[7, 8, 9])
+    given: dict[str, Any] = {"qid": column, **({"y": {name: column}} if name == "label" else {name: column})}
+    assert RankingData.from_arrays(frame, **given).n_docs == 3
+    turned = column[::-1]
+    given |= {"y": {name: turned}} if name == "label" else {name: turned}
+    with pytest.raises(DataError, match=f"{name} has the rows of X in another order"):
+        RankingData.from_arrays(frame, **given)
 
 
 def test_split_query_can_be_refused() -> None:
