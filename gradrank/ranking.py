@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gradrank.data.arrays import number_array, plain_array
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError
@@ -183,7 +184,7 @@ def in_data_order(scores: ArrayLike, data: RankingData) -> NDArray[Any]:
     >>> in_data_order([1.0, 2.0, 3.0], data).tolist(), in_data_order(data.X[:, 0], data).tolist()
     ([1.0, 3.0, 2.0], [1.0, 3.0, 2.0])
     """
-    values = np.asarray(scores)
+    values = plain_array(scores, "scores")
     if data.rows is None or values.shape != (data.n_docs,):
         return values
     # Rows that were brought together are a copy of what was given: nobody else's arrays lie in its memory.
@@ -191,12 +192,9 @@ def in_data_order(scores: ArrayLike, data: RankingData) -> NDArray[Any]:
     return values if own else data.from_input_order(values)
 
 
-def check_scores(scores: NDArray[np.float64], n_docs: int) -> NDArray[np.float64]:
+def check_scores(scores: ArrayLike, n_docs: int) -> NDArray[np.float64]:
     """Scores as float64, one per document; NaN is refused, −inf means "not retrieved"."""
-    try:
-        checked = np.ascontiguousarray(scores, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("scores hold something that is not a number") from None
+    checked = np.ascontiguousarray(number_array(scores, "scores", np.float64))
     if checked.shape != (n_docs,):
         raise DataError(f"scores have shape {checked.shape}, expected one number for each of {n_docs} documents")
     if np.isnan(checked).any():

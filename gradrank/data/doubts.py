@@ -31,6 +31,11 @@ _SUSPECT_SHARE = 0.95
 _CHANCE = 1e-4
 _SHARED_QUERIES = 20
 _LONGEST_LIST = 5
+# As NumPy, pandas, Python and databases spell it.
+_NO_ID = frozenset({"nan", "nat", "none", "null", "<na>"})
+_LONGEST_NO_ID = max(map(len, _NO_ID))
+# Smaller weights, or larger ones, change what thresholds and penalties do.
+_FAR_FROM_ONE = 1000.0
 
 
 @dataclass(frozen=True)
@@ -74,13 +79,37 @@ def training_doubts(
     label 'label' is below 0 for 1 document (lowest -1)
     """
     sets = {} if valid is None else {"the validation data": valid} if isinstance(valid, RankingData) else valid
-    doubts = _query_doubts(train, source) + label_doubts(train, source, exponential=exponential)
+    doubts = (
+        id_doubts(train)
+        + _query_doubts(train, source)
+        + weight_doubts(train)
+        + label_doubts(train, source, exponential=exponential)
+    )
     doubts += ordering_doubts(train, source)
     for name, data in sets.items():
         doubts += validation_doubts(
             train, data, name if name.startswith("the ") else f"validation set {name!r}", source
         )
     return doubts
+
+
+def id_doubts(data: RankingData) -> list[str]:
+    """Queries whose id is what tools write where there is none.
+
+    Parameters
+    ----------
+    data
+        The data.
+
+    >>> id_doubts(RankingData.from_arrays([[1.0], [2.0]], qid=["7", "NaN"]))[0].split(";")[0]
+    "query id 'NaN' may stand for ids that are not known"
+    """
+    found = [name for name in data.qid if len(name) <= _LONGEST_NO_ID and name.casefold() in _NO_ID]
+    return [
+        f"query id {name!r} may stand for ids that are not known; then its documents are those of several queries: "
+        "leave them out"
+        for name in found
+    ]
 
 
 def _query_doubts(train: RankingData, source: str | None) -> list[str]:
@@ -97,6 +126,26 @@ def _query_doubts(train: RankingData, source: str | None) -> list[str]:
             "from; check that qid and labels are what they should be"
         ]
     return []
+
+
+def weight_doubts(train: RankingData) -> list[str]:
+    """Weights so far from 1 that thresholds and penalties mean something else.
+
+    Parameters
+    ----------
+    train
+        The training data.
+    """
+    if train.weight is None and train.document_weight is None:
+        return []
+    weights = train.row_weights()
+    mean = float(weights[weights > 0].mean()) if (weights > 0).any() else 1.0
+    if 1.0 / _FAR_FROM_ONE <= mean <= _FAR_FROM_ONE:
+        return []
+    return [
+        f"weights average {mean:.3g} where they are not 0: parameters that count against them, such as "
+        "min_child_weight, C or weight_decay, are meant for weights near 1; divide all of them by their mean"
+    ]
 
 
 def label_doubts(data: RankingData, source: str | None = None, *, exponential: bool = True) -> list[str]:

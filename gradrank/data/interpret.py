@@ -129,6 +129,8 @@ def takes_frames(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 if not is_frame(value):
                     kind = type(value).__name__
                     raise DataError(f"{name} is a {kind}, expected RankingData or a frame (read_data reads files)")
+                columns = {other: given for other, given in bound.arguments.items() if getattr(given, "ndim", 2) == 1}
+                check_same_order({name: value, **columns})
                 bound.arguments[name] = as_ranking_data(value)
             return function(*bound.args, **bound.kwargs)
 

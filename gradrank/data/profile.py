@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.clicks.interning import intern
-from gradrank.data.doubts import label_doubts, ordering_doubts
+from gradrank.data.doubts import id_doubts, label_doubts, ordering_doubts, weight_doubts
 from gradrank.data.interpret import takes_frames
 from gradrank.data.label_facts import label_facts
 from gradrank.data.ranking_data import RankingData
@@ -108,6 +108,8 @@ def profile(data: RankingData) -> Profile:
         duplicate_documents=duplicates,
         warnings=(
             *_size_warnings(sizes, duplicates),
+            *id_doubts(data),
+            *weight_doubts(data),
             *_feature_warnings(data.n_features, constant, copies),
             *(line for name in data.labels for line in ordering_doubts(data, name, besides=list(copies))),
             *(["there are no labels"] if not labels else []),

@@ -9,7 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gradrank.data.arrays import check_id_numbers, number_array, plain_array
 from gradrank.data.precision import Matrix, fitting_matrix
+from gradrank.data.row_index import check_same_order
 from gradrank.data.strings import Strings
 from gradrank.errors import DataError, NoDocumentsError
 from gradrank.runtime.suggestions import known_keywords
@@ -109,6 +111,8 @@ class RankingData:
         >>> data.rows.tolist(), list(data.qid)
         ([0, 2, 1], ['7', '8'])
         """
+        beside = dict(y) if isinstance(y, Mapping) else {"y": y}
+        check_same_order({"X": X, **beside, "qid": qid, "docid": docid, "document_weight": document_weight})
         features = _feature_matrix(X)
         n_docs = len(features)
         if n_docs == 0:
@@ -117,7 +121,7 @@ class RankingData:
         columns = y if isinstance(y, Mapping) else {} if y is None else {PRIMARY_LABEL: y}
         labels = {str(name): _label_column(str(name), values, n_docs) for name, values in columns.items()}
         indptr, ids, order = _group(n_docs, qid, group, regroup)
-        names = default_feature_names(features.shape[1]) if feature_names is None else tuple(feature_names)
+        names = default_feature_names(features.shape[1]) if feature_names is None else tuple(map(str, feature_names))
         check_feature_names(names, features.shape[1])
         document_weights = None if document_weight is None else checked_document_weights(document_weight, n_docs)
         doc_names = None if docid is None else Strings.of(docid)
@@ -234,8 +238,7 @@ class RankingData:
         >>> list(data.take_queries([2, 0]).qid)
         ['c', 'a']
         """
-        chosen = np.atleast_1d(np.asarray(queries))
-        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
+        chosen = self._chosen_queries(queries)
         sizes = self.sizes[chosen]
         indptr = np.concatenate(([0], np.cumsum(sizes)))
         rows = np.arange(indptr[-1]) + np.repeat(self.indptr[chosen] - indptr[:-1], sizes)
@@ -250,6 +253,23 @@ class RankingData:
             feature_names=self.feature_names,
             keys=None if self.keys is None else self.keys[chosen],
         )
+
+    def _chosen_queries(self, queries: ArrayLike) -> NDArray[np.int64]:
+        """Numbers of the queries that a caller names by numbers or by a Boolean for each."""
+        given = np.atleast_1d(plain_array(queries, "queries"))
+        if given.dtype == bool and given.shape == (self.n_queries,):
+            return np.flatnonzero(given)
+        if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+            raise DataError(
+                f"queries are {given.dtype} of shape {given.shape}, expected whole numbers from 0, or "
+                f"{self.n_queries} Booleans"
+            )
+        outside = (given < 0) | (given >= self.n_queries)
+        if outside.any():
+            raise DataError(
+                f"query number {given[np.argmax(outside)]} is given, expected one from 0 to {self.n_queries - 1}"
+            )
+        return given.astype(np.int64)
 
     def with_label(self, name: str, values: ArrayLike) -> RankingData:
         """The same data with one more (or a replaced) label source.
@@ -310,10 +330,7 @@ class RankingData:
         >>> data.with_sample_weight([2.0, 5.0, 2.0]).weight.tolist()
         [2.0, 5.0]
         """
-        try:
-            values = np.asarray(sample_weight, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise DataError("the weights hold something that is not a number") from None
+        values = number_array(sample_weight, "the weights", np.float64)
         if values.shape == (self.n_docs,):
             return replace(self, weight=_weight_of_rows(self, self.from_input_order(values)))
         if values.shape != (self.n_queries,):
@@ -360,16 +377,16 @@ def rows_alone(X: Matrix, feature_names: Sequence[str]) -> RankingData:
 def _feature_matrix(X: Any) -> Matrix:
     if hasattr(X, "toarray"):
         raise DataError("X is a sparse matrix, expected a dense one (X.toarray())")
-    values = np.asarray(X)
+    values = plain_array(X, "X")
     if values.ndim != 2:
         raise DataError(f"X has {values.ndim} dimensions, expected 2 (documents × features)")
     if values.dtype.kind == "c":
         raise DataError("X holds complex numbers. Complex data not supported, expected real numbers")
-    try:
-        if values.dtype.kind not in "biuf":
-            values = values.astype(np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"X holds values of type {values.dtype}, expected numbers") from None
+    if values.dtype.kind not in "biuf":
+        try:
+            values = number_array(values, "X", np.float64)
+        except DataError:
+            raise DataError(f"X holds values of type {values.dtype}, expected numbers") from None
     return fitting_matrix(values)
 
 
@@ -411,10 +428,7 @@ def first_repeated(names: Iterable[str]) -> str | None:
 
 
 def _label_column(name: str, values: ArrayLike, n_docs: int) -> NDArray[np.float32]:
-    try:
-        column = np.asarray(values, dtype=np.float32)
-    except (TypeError, ValueError):
-        raise DataError(f"label {name!r} holds something that is not a number") from None
+    column = number_array(values, f"label {name!r}", np.float32)
     if column.shape != (n_docs,):
         raise DataError(f"label {name!r} has shape {column.shape}, expected one number for each of {n_docs} documents")
     check_label(name, column)
@@ -430,7 +444,7 @@ def check_label(name: str, column: NDArray[np.float32], first_row: int = 0) -> N
 
 def checked_query_weights(values: ArrayLike, n_queries: int) -> NDArray[np.float64]:
     """Weights of queries as an array, refused if one is not finite or below 0."""
-    weight = np.asarray(values, dtype=np.float64)
+    weight = number_array(values, "weight", np.float64)
     if weight.shape != (n_queries,):
         raise DataError(f"weight has shape {weight.shape}, expected one number for each of {n_queries} queries")
     if not np.isfinite(weight).all() or (weight < 0).any():
@@ -441,7 +455,7 @@ def checked_query_weights(values: ArrayLike, n_queries: int) -> NDArray[np.float
 
 def checked_document_weights(values: ArrayLike, n_docs: int) -> NDArray[np.float64]:
     """Weights of documents as an array, refused if one is not finite or below 0."""
-    weight = np.asarray(values, dtype=np.float64)
+    weight = number_array(values, "document_weight", np.float64)
     if weight.shape != (n_docs,):
         raise DataError(f"document_weight has shape {weight.shape}, expected one number for each of {n_docs} documents")
     if not np.isfinite(weight).all() or (weight < 0).any():
@@ -470,22 +484,25 @@ def _group(
     if (qid is None) == (group is None):
         raise DataError("give the queries by qid (one id per row) or by group (sizes), one of the two")
     if group is not None:
-        indptr = indptr_of_sizes(np.asarray(group), n_docs)
+        indptr = indptr_of_sizes(plain_array(group, "group"), n_docs)
         return indptr, Strings.of(range(1, len(indptr))), None
-    values = np.asarray(qid)
+    values = plain_array(qid, "qid")
     if values.shape != (n_docs,):
         raise DataError(f"qid has shape {values.shape}, expected one id for each of {n_docs} documents")
-    if values.dtype.kind == "O":
+    if values.dtype.kind in "OMm":
         missing = [row for row, value in enumerate(values) if _is_missing(value)]
         if missing:
             raise DataError(f"qid of document {missing[0] + 1} is missing")
     if values.dtype.kind == "f":
         if not np.isfinite(values).all():
             raise DataError(f"qid of document {int(np.flatnonzero(~np.isfinite(values))[0]) + 1} is missing")
+        check_id_numbers(values, "qid")
         if (values == np.floor(values)).all():
             values = values.astype(np.int64)  # so that 1.0 and 1 name the same query
     starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
     run_ids = values[starts]
+    if run_ids.dtype.kind in "OUS" and (empty := [run for run, value in enumerate(run_ids) if value in ("", b"")]):
+        raise DataError(f"qid of document {starts[empty[0]] + 1} is empty")
     _, first, inverse = np.unique(run_ids.astype(str), return_index=True, return_inverse=True)
     if len(first) == len(starts):
         return np.append(starts, n_docs).astype(np.int64), Strings.of(run_ids.tolist()), None
@@ -509,11 +526,15 @@ def indptr_of_sizes(sizes: NDArray[Any], n_docs: int) -> NDArray[np.int64]:
     >>> indptr_of_sizes(np.array([2, 1]), 3).tolist()
     [0, 2, 3]
     """
-    if sizes.ndim != 1 or len(sizes) == 0 or not np.issubdtype(sizes.dtype, np.number):
+    if sizes.ndim != 1 or len(sizes) == 0 or sizes.dtype.kind not in "iuf":
         raise DataError("group sizes are not a list of whole numbers")
-    if (sizes != np.floor(sizes)).any() or (sizes < 1).any():
-        bad = int(np.flatnonzero((sizes != np.floor(sizes)) | (sizes < 1))[0])
-        raise DataError(f"group size {bad + 1} is {sizes[bad]}, expected a whole number of 1 or more")
+    # Sizes beyond the number of documents might add up to it once their sum has wrapped around.
+    wrong = (sizes != np.floor(sizes)) | (sizes < 1) | (sizes > n_docs)
+    if wrong.any():
+        bad = int(np.argmax(wrong))
+        raise DataError(
+            f"group size {bad + 1} is {sizes[bad]}, expected a whole number from 1 to the number of documents, {n_docs}"
+        )
     indptr = np.concatenate(([0], np.cumsum(sizes.astype(np.int64))))
     if indptr[-1] != n_docs:
         raise DataError(f"group sizes add up to {indptr[-1]}, but there are {n_docs} documents")

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.arrays import first_gap, gap_reason
 from gradrank.data.precision import Matrix, PrecisionCheck
 from gradrank.data.ranking_data import PRIMARY_LABEL, RankingData
 from gradrank.data.roles import LABEL_PREFIX, Columns, Roles, resolve_roles
@@ -266,7 +267,7 @@ def _id_column(role: str, name: str, column: Any, path: Path | None) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
+        column = _checked_float_ids(role, name, column, 0, path)
         # pandas makes integers with a gap floating point numbers; 1.0 and 1 are the same query.
         if pc.all(pc.equal(pc.floor(column), column)).as_py():
             column = column.cast(pa.int64())
@@ -282,6 +283,20 @@ def _id_column(role: str, name: str, column: Any, path: Path | None) -> Any:
     return column.combine_chunks()
 
 
+def _checked_float_ids(role: str, name: str, column: Any, first_row: int, path: Path | None) -> Any:
+    """Floating point ids with null for NaN; refused if they are too large to tell whole numbers apart."""
+    import pyarrow.compute as pc
+
+    column = pc.if_else(pc.is_nan(column), None, column)
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    large = pc.greater_equal(pc.abs(column), arrow().scalar(first_gap(dtype), column.type))
+    if pc.any(large).as_py():
+        row = pc.index(large, True).as_py()
+        found = f"{role} (column {name!r}) is {column[row].as_py()!r} in row {first_row + row + 1}"
+        raise DataError(f"{found}; {gap_reason(dtype)}", path=path)
+    return column
+
+
 def id_strings(role: str, name: str, column: Any, first_row: int, whole: bool, path: Path | None) -> Strings:
     """Part of a column of ids as text; ``whole`` tells that all of its floating point numbers are integers."""
     pa = arrow()
@@ -290,7 +305,7 @@ def id_strings(role: str, name: str, column: Any, first_row: int, whole: bool, p
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
+        column = _checked_float_ids(role, name, column, first_row, path)
         column = column.cast(pa.int64()) if whole else column
     elif pa.types.is_nested(column.type):
         raise DataError(

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gradrank.data.arrays import number_array
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
 from gradrank.errors import MeasureError
@@ -24,6 +25,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 NO_WEIGHTS: FloatArray = np.empty(0)
+# Kernels hold ranks in 64 bits; no list is longer.
+_LARGEST_CUTOFF = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +114,8 @@ class Measure(ABC):
                 raise MeasureError(f"{self.name} takes no cut-off")
             if isinstance(self.cutoff, bool) or not isinstance(self.cutoff, int | np.integer) or self.cutoff < 1:
                 raise MeasureError(f"{self.name}: cut-off is {self.cutoff!r}, expected a whole number of 1 or more")
+            if self.cutoff > _LARGEST_CUTOFF:
+                raise MeasureError(f"{self.name}: cut-off is {self.cutoff}, expected at most {_LARGEST_CUTOFF}")
             object.__setattr__(self, "cutoff", int(self.cutoff))
         if self.label is not None and (not isinstance(self.label, str) or not self.label.isidentifier()):
             raise MeasureError(f"{self.name}: label is {self.label!r}, expected the name of a label source")
@@ -274,7 +279,7 @@ class Measure(ABC):
         """
         if self.swap is None:
             return self.swap_deltas_by_definition(labels, scores)
-        label_column = np.asarray(labels, dtype=np.float32)
+        label_column, scores = _one_query(labels, scores)
         if self.unjudged == "skip" and np.isnan(label_column).any():
             # Condensed lists: a swap with an unjudged document moves a judged one past others.
             return self.swap_deltas_by_definition(labels, scores)
@@ -303,7 +308,7 @@ class Measure(ABC):
         >>> MRR().swap_deltas_by_definition([0, 1], [2.0, 1.0]).tolist()
         [[0.0, 0.5], [0.5, 0.0]]
         """
-        label_column = np.asarray(labels, dtype=np.float32)
+        label_column, scores = _one_query(labels, scores)
         order = _file_order(scores)
         n = len(order)
         result = np.zeros((n, n))
@@ -395,7 +400,7 @@ class BoundMeasure:
     def values(self, scores: ArrayLike, ranking: Ranking | None = None) -> FloatArray:
         """The value of each query; ``ranking`` saves sorting if a measure with the same key has it."""
         if ranking is None:
-            ranking = self.rank(check_scores(np.asarray(scores), self.data.n_docs))
+            ranking = self.rank(check_scores(scores, self.data.n_docs))
         prepared = self.prepared
         out = np.empty(self.data.n_queries)
         kernel = self.measure.kernel()
@@ -467,5 +472,13 @@ def cut(cutoff: int | None, indptr: IntArray) -> IntArray:
     return sizes if cutoff is None else np.minimum(sizes, cutoff)
 
 
-def _file_order(scores: ArrayLike) -> IntArray:
-    return np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
+def _one_query(labels: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.float32], FloatArray]:
+    """A query's labels and scores, one of each per document."""
+    column = number_array(labels, "the labels", np.float32)
+    if column.ndim != 1:
+        raise MeasureError(f"the labels have shape {column.shape}, expected one number per document")
+    return column, check_scores(scores, len(column))
+
+
+def _file_order(scores: FloatArray) -> IntArray:
+    return np.argsort(-scores, kind="stable")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.arrays import plain_array
 from gradrank.data.frames import frame_numbers, is_arrow_like, plain_frame
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, FeatureMismatch, ModelError
@@ -179,7 +180,10 @@ def _column_numbers(frame: Any, place: int) -> NDArray[np.float64]:
 
 
 def _checked_matrix(X: Any, n_features: int) -> Matrix:
-    matrix = np.asarray(X)
+    try:
+        matrix = plain_array(X, "X")
+    except DataError as error:
+        raise ModelError(str(error)) from None
     if matrix.ndim != 2:
         raise ModelError(f"X has {matrix.ndim} dimensions, expected 2 (documents × features)")
     if matrix.shape[1] != n_features:

@@ -23,7 +23,7 @@ from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, GradrankWarning
 from gradrank.learners.algorithms import algorithm
 from gradrank.learners.trees.lambdamart import LambdaMART
-from gradrank.learners.trees.size_rule import LOSSGUIDE, SYMMETRIC, shape_by_size
+from gradrank.learners.trees.size_rule import LOSSGUIDE, SYMMETRIC, mean_weight, shape_by_size
 from gradrank.measures import NDCG, AnyMeasure, as_measure
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.merge import merged
@@ -233,7 +233,7 @@ def _shape_of_folds(member: Member, result: AutoResult) -> dict[str, Any]:
     assert isinstance(learner, LambdaMART)
     shape = shape_by_size(
         learner, int(share * pool.n_queries), int(share * pool.n_docs), validated=True,
-        unit_queries=learner._objective().unit_queries,
+        unit_queries=learner._objective().unit_queries, weight=mean_weight(pool),
     )  # fmt: skip
     return {**shape.of_trees(), "learning_rate": shape.learning_rate}
 

@@ -10,12 +10,16 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from gradrank.data import RankingData
 from gradrank.errors import ModelError
+from gradrank.learners import LambdaMART
 from gradrank.models.exchange.plan import Losses, Plan
 from gradrank.models.exchange.registry import EXPORTS, IMPORTS, ExportFormat
+from gradrank.models.exchange.splits import largest_at_most
 from gradrank.models.feature import FeatureRanker
 from gradrank.models.ranker import Ranker
 from gradrank.models.registry import load_ranker
+from gradrank.models.trees.ensemble import Tree, TreeEnsemble
 from tests.support.commands import content_of, error_of, run
 from tests.support.consumers import CONSUMERS
 from tests.support.export_matrix import APPROXIMATE, IDENTICAL, NO, USES_LIBRARY, compared, kinds, parsed
@@ -157,3 +161,44 @@ def test_approximations_are_warned_of_one_by_one(tmp_path: Path) -> None:
         kinds()["trees, missing values"].export(tmp_path / "m", "solr", approximate=True)
     assert 1 <= len(said) <= 2
     assert all(str(item.message).startswith("solr: tree ") for item in said)
+
+
+def _symmetric(X: np.ndarray, scale: float = 1.0) -> Ranker:
+    """Symmetric trees, which split what is missing from all that is there."""
+    grades = np.clip(np.round(np.nan_to_num(X[:, 0]) + 2.0 * np.isnan(X[:, 1])) + 1.0, 0, 4)
+    data = RankingData.from_arrays(
+        X * np.array([scale, 1.0, 1.0]), grades, group=np.full(30, 12), feature_names=["a", "b", "c"]
+    )
+    return LambdaMART(n_estimators=4, grow_policy="symmetric", n_jobs=1).fit(data).ranker_
+
+
+@pytest.mark.parametrize("form", EXPORTS)
+def test_what_is_missing_is_told_from_what_is_there(form: str, tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(360, 3)).astype(np.float32)
+    X[::3, 1] = np.nan
+    ranker = _symmetric(X)
+    assert min(tree.threshold.min() for tree in ranker.trees) < -1e300  # type: ignore[attr-defined]
+    path = tmp_path / f"model{EXPORTS[form].suffix}"
+    if CONSUMERS[form].missing_is_zero:
+        with pytest.raises(ModelError, match="sends a missing 'b' left"):
+            ranker.export(path, form)
+        return
+    ranker.export(path, form)
+    rows = np.concatenate([X, np.full((1, 3), np.nan, np.float32), [[-1e38, -1e38, 1e38]]]).astype(np.float32)
+    found = CONSUMERS[form].score(path, rows, ["a", "b", "c"])
+    np.testing.assert_allclose(found, ranker.predict(rows), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-44, 1e-310])
+def test_lightgbm_does_not_see_tiny_features_and_that_is_said(scale: float, tmp_path: Path) -> None:
+    ranker = _symmetric(np.random.default_rng(0).normal(size=(360, 3)), scale)
+    with pytest.raises(ModelError, match="LightGBM reads values up to 1e-35 as 0"):
+        ranker.export(tmp_path / "model.txt", "lightgbm")
+    assert not list(tmp_path.iterdir())
+    # What XGBoost has for a split at 0.
+    bound = largest_at_most(np.array([-1e-45], dtype=np.float32))
+    at_zero = TreeEnsemble([Tree.numerical(split_feature=[0], threshold=bound, left=[-1], right=[-2],
+                                           leaf_value=[1.0, 2.0])], ["a"])  # fmt: skip
+    at_zero.export(tmp_path / "model.txt", "lightgbm")
+    rows = np.array([[-1.0], [0.0], [1.0]], dtype=np.float32)
+    assert CONSUMERS["lightgbm"].score(tmp_path / "model.txt", rows, ["a"]).tolist() == [1.0, 2.0, 2.0]

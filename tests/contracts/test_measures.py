@@ -207,3 +207,17 @@ def test_documents_that_were_not_retrieved_earn_nothing(
     last = np.where(hidden, scores - 1000.0, scores)
     assert value <= np.nan_to_num(m.values(last, one_query(m, column))[0]) + 1e-12
     assert np.nan_to_num(m.values(np.full(len(labels), -np.inf), one_query(m, column))[0]) == 0.0
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_swap_deltas_want_a_score_for_each_label(name: str) -> None:
+    for swap_deltas in (measure(name).swap_deltas, measure(name).swap_deltas_by_definition):
+        with pytest.raises(GradrankError, match=r"scores have shape \(2,\), expected one number for each of 3"):
+            swap_deltas([0, 1, 1], [2.0, 1.0])
+
+
+@pytest.mark.parametrize("name", [name for name in REGISTRY if measure(name).takes_cutoff])
+@pytest.mark.parametrize("cutoff", [2**31, 2**63, 10**30])
+def test_cut_offs_beyond_all_lists_are_refused(name: str, cutoff: int) -> None:
+    with pytest.raises(GradrankError, match=f"cut-off is {cutoff}, expected at most 2147483647"):
+        measure(f"{name}@{cutoff}")

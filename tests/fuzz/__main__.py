@@ -30,6 +30,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pyarrow
+
 from tests.fuzz.targets import Target, all_targets
 
 SLOW_SECONDS = 2.0
@@ -41,7 +43,12 @@ _ADDRESS_SPACE = 12 << 30
 _BATCH = 100_000
 # Files that live for a millisecond are written to memory where there is such a folder: a disk takes most of the time.
 _IN_MEMORY = Path("/dev/shm")
-FINE = ("accepted", "refused")
+# The input that is tried, for whoever finds the process dead.
+_CURRENT = "now"
+_TURN_BYTES = 8
+# A word for each input would take a third of the time.
+_SECONDS_BETWEEN_WORDS = 0.5
+FINE = ("accepted", "refused", "untold")
 
 
 @dataclass
@@ -54,7 +61,7 @@ class Tally:
     def line(self, name: str) -> str:
         """One row of the table."""
         count = self.outcomes
-        trouble = " ".join(f"{key} {count[key]}" for key in sorted(count) if key not in FINE)
+        trouble = " ".join(f"{key} {count[key]}" for key in sorted(count) if key not in ("accepted", "refused"))
         total = sum(count.values())
         return f"{name:<32} {total:>8} {count['accepted']:>9} {count['refused']:>8} {self.slowest:>8.2f} s  {trouble}"
 
@@ -74,35 +81,39 @@ def child(targets: list[Target], options: argparse.Namespace) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
     warnings.simplefilter("ignore")
     end = time.monotonic() + 60.0 * options.minutes
-    current = options.keep / f"now-{os.getpid()}"
-    with tempfile.TemporaryDirectory(dir=_IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None) as folder:
-        # Valid inputs load modules and compile kernels, before time and memory count.
-        for target in targets:
-            for content in target.seeds().values():
-                target.run(content, Path(folder))
-        print(f"ready 0 {current}", flush=True)
-        for turn in range(options.first, options.first + options.inputs):
-            target, number = targets[turn % len(targets)], turn // len(targets)
-            content = target.input(number, options.seed)
-            current.write_bytes(content)
-            before, note = megabytes(), ""
-            try:
-                outcome, seconds = timed(target, content, Path(folder))
-                if seconds > SLOW_SECONDS:  # perhaps it compiled a kernel that no valid input needs: that is done once
-                    outcome, seconds = timed(target, content, Path(folder))
-            except Exception as error:
-                outcome, seconds, note = "foreign", 0.0, "".join(traceback.format_exception(error))
-            grown = megabytes() - before
-            if outcome in FINE and (seconds > SLOW_SECONDS or grown > MOST_MEGABYTES):
-                outcome, note = "slow" if seconds > SLOW_SECONDS else "large", f"{seconds:.2f} s, {grown:.0f} MB"
-            if outcome not in FINE:
-                kept = options.keep / kept_name(target.name, options.seed, number, outcome)
-                kept.write_bytes(content)
-                kept.with_name(kept.name + ".txt").write_text(f"{target.name}\n{note}")
-            print(f"{outcome} {seconds:.4f} {target.name}", flush=True)
-            if time.monotonic() > end:
-                break
-    current.unlink(missing_ok=True)
+    current, folder = options.place / _CURRENT, options.place / "files"
+    folder.mkdir()
+    pyarrow.set_cpu_count(1)  # files are small: handing them to other threads takes longer than reading them
+    # Valid inputs load modules and compile kernels, before time and memory count.
+    for target in targets:
+        for content in target.seeds().values():
+            target.run(content, folder)
+    print("ready 0 -", flush=True)
+    told = time.monotonic()
+    for turn in range(options.first, options.first + options.inputs):
+        target, number = targets[turn % len(targets)], turn // len(targets)
+        content = target.input(number, options.seed)
+        current.write_bytes(turn.to_bytes(_TURN_BYTES, "little") + content)
+        before, note = megabytes(), ""
+        try:
+            outcome, seconds = timed(target, content, folder)
+            if seconds > SLOW_SECONDS:  # perhaps it compiled a kernel that no valid input needs: that is done once
+                outcome, seconds = timed(target, content, folder)
+        except Exception as error:
+            outcome, seconds, note = "foreign", 0.0, "".join(traceback.format_exception(error))
+        grown = megabytes() - before
+        if outcome in FINE and (seconds > SLOW_SECONDS or grown > MOST_MEGABYTES):
+            outcome, note = "slow" if seconds > SLOW_SECONDS else "large", f"{seconds:.2f} s, {grown:.0f} MB"
+        if outcome not in FINE:
+            kept = options.keep / kept_name(target.name, options.seed, number, outcome)
+            kept.write_bytes(content)
+            kept.with_name(kept.name + ".txt").write_text(f"{target.name}\n{note}")
+        now = time.monotonic()
+        due = outcome not in FINE or now - told > _SECONDS_BETWEEN_WORDS
+        print(f"{outcome} {seconds:.4f} {target.name}", flush=due)
+        told = now if due else told
+        if now > end:
+            break
     print(f"end {megabytes():.0f} -", flush=True)
 
 
@@ -127,30 +138,37 @@ def heard(handle: int, seconds: float | None, stopped: threading.Event) -> bool:
 
 def batch(names: list[str], first: int, minutes: float, options: argparse.Namespace, tallies: dict[str, Tally]) -> int:
     """Inputs in a child process; gives how many were tried. A child that ends or hangs loses its last input only."""
+    with tempfile.TemporaryDirectory(dir=_IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None) as place:
+        return _batch(names, first, minutes, options, tallies, Path(place))
+
+
+def _batch(
+    names: list[str], first: int, minutes: float, options: argparse.Namespace, tallies: dict[str, Tally], place: Path
+) -> int:
     environment = dict(os.environ)
     if options.checked:
         environment |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(Path(".numba-checked").absolute())}
     arguments = {
         "--child": ",".join(names), "--first": first, "--inputs": min(_BATCH, options.inputs - first),
-        "--minutes": minutes, "--seed": options.seed, "--keep": options.keep,
+        "--minutes": minutes, "--seed": options.seed, "--keep": options.keep, "--place": place,
     }  # fmt: skip
     command = [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz"]
     command += [str(part) for pair in arguments.items() for part in pair]
     errors = options.keep / f"stderr-{threading.get_ident()}"
     tried = 0
-    current: Path | None = None
+    started = False
     pipes = {"stdout": subprocess.PIPE, "env": environment}
     with errors.open("wb") as log, subprocess.Popen(command, stderr=log, **pipes) as run:
         assert run.stdout is not None
         rest = b""
         while True:
-            ready = heard(run.stdout.fileno(), None if current is None else HANGING_SECONDS, options.stopped)
+            ready = heard(run.stdout.fileno(), HANGING_SECONDS if started else None, options.stopped)
             piece = os.read(run.stdout.fileno(), 1 << 16) if ready else b""
             *lines, rest = (rest + piece).split(b"\n")
             for line in lines:
                 word, seconds, name = line.decode().split(" ", 2)
                 if word == "ready":
-                    current = Path(name)
+                    started = True
                     continue
                 if word == "end":
                     options.peaks.append(float(seconds))
@@ -166,21 +184,22 @@ def batch(names: list[str], first: int, minutes: float, options: argparse.Namesp
     said = errors.read_text(errors="replace")
     errors.unlink()
     if options.stopped.is_set():  # Ctrl-C in a terminal ends the child as well
-        if current is not None:
-            current.unlink(missing_ok=True)
         return tried
     if code == 0:
         return tried
-    if current is None:
+    if not started:
         raise RuntimeError(f"the process did not start:\n{said}")
     word = "crash" if ready else "hang"
-    name = names[(first + tried) % len(names)]
-    kept = options.keep / kept_name(name, options.seed, (first + tried) // len(names), word)
-    if current.exists():
-        current.replace(kept)
+    left = (place / _CURRENT).read_bytes()
+    turn, content = int.from_bytes(left[:_TURN_BYTES], "little"), left[_TURN_BYTES:]
+    for between in range(first + tried, turn):  # fine, or the process would have said so at once
+        tallies[names[between % len(names)]].outcomes["untold"] += 1
+    name = names[turn % len(names)]
+    kept = options.keep / kept_name(name, options.seed, turn // len(names), word)
+    kept.write_bytes(content)
     kept.with_name(kept.name + ".txt").write_text(f"{name}\nexit code {code}\n{said}")
     tallies[name].outcomes[word] += 1
-    return tried + 1
+    return turn + 1 - first
 
 
 def work(names: list[str], options: argparse.Namespace, tallies: dict[str, Tally]) -> None:
@@ -210,6 +229,7 @@ def main() -> None:
     parser.add_argument("--checked", action="store_true", help="compiled kernels check every index")
     parser.add_argument("--again", type=Path, metavar="FILE", help="try a kept input once more")
     parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--place", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.again is not None:

@@ -104,7 +104,11 @@ def test_scores_are_checked() -> None:
     with pytest.raises(DataError, match="one number for each of 3 documents"):
         check_scores(np.zeros(2), 3)
     with pytest.raises(DataError, match="not a number"):
-        check_scores(np.array(["a"]), 1)  # type: ignore[arg-type]
+        check_scores(np.array(["a"]), 1)
+    with pytest.raises(DataError, match="scores hold values under a mask"):
+        check_scores(np.ma.masked_array([1.0, 2.0], mask=[False, True]), 2)
+    with pytest.raises(DataError, match="scores hold values of type datetime64"):
+        check_scores(np.array(["2026-01-01"], dtype="M8[D]"), 1)
     assert check_scores(np.array([1, 2], dtype=np.int32), 2).dtype == np.float64
 
 

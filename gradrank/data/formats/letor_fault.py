@@ -100,6 +100,11 @@ def _message(fault: Fault, text: NDArray[np.uint8], limit: int, fixed: bool) -> 
         return "the query id behind 'qid:' is empty"
     if code == kernel.BAD_QID:
         return f"the query id in {found} holds a control character{binary}"
+    if code == kernel.SIGN_IN_QID:
+        return (
+            f"the query id in {found} has a '#' directly behind it, which starts a comment: ids cannot hold it, and a "
+            "comment needs a blank before it"
+        )
     if code == kernel.NO_COLON:
         return f"found {found} without a colon, expected index:value; the line may be cut short"
     if code == kernel.BAD_INDEX:

@@ -35,6 +35,7 @@ INDEX_ZERO = 16
 INDEX_TOO_LARGE = 17
 NO_COLON = 18
 TWICE = 19
+SIGN_IN_QID = 97
 COMES_AGAIN = 98
 LABEL = 20  # added to the kind of number if the label is meant, not a feature's value
 CHANGED = 99
@@ -258,6 +259,9 @@ def parse_lines(
                         return BAD_QID, token
                     if length == 0:
                         return EMPTY_QID, token
+                    if byte_at(text, position) == 35:
+                        # The rest of the id and all features would be taken for a comment.
+                        return SIGN_IN_QID, token
                     if (
                         n_runs == 0
                         or runs[n_runs - 1, 2] != length

@@ -36,6 +36,7 @@ from gradrank.learners.trees.size_rule import (
     SYMMETRIC,
     Shape,
     is_symmetric,
+    mean_weight,
     not_for_symmetric,
     shape_by_size,
 )
@@ -233,7 +234,7 @@ class LambdaMART(TreeParameters, RankingEstimator):
         held = None if valid else self._held_out(train, callbacks)
         self._shape = shape_by_size(
             self, crew.count(train.n_queries), crew.count(train.n_docs), validated=bool(valid) or held is not None,
-            unit_queries=self._objective().unit_queries,
+            unit_queries=self._objective().unit_queries, weight=mean_weight(train, crew),
         )  # fmt: skip
         course = self._course(train, watched_sets(train, valid, self.train_measure), self._shape, callbacks)
         run = TreeRun(self, course, valid, self._base(train), callbacks)

@@ -95,7 +95,8 @@ class TreeParameters(ObjectiveParameters, ChoosingParameters, SeedParameters, Ch
         flags=("--l2",),
         metavar="R",
         help="Added to the denominator of leaf values and split gains; None is 10, and less where the data has "
-        "fewer than 200 queries, for a measure as objective and other λ's with normalize=log, and 0 else.",
+        "fewer than 200 queries, times the mean weight of queries, for a measure as objective and other λ's with "
+        "normalize=log, and 0 else.",
         search=Range(0.01, 10.0, log=True),
     )
     min_child_weight: float = parameter(

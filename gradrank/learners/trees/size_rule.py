@@ -9,6 +9,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from gradrank.data.ranking_data import RankingData
+from gradrank.learners.base.crew import ALONE, Crew
 from gradrank.learners.trees.feature_bins import MOST_BINS
 
 if TYPE_CHECKING:
@@ -67,7 +71,13 @@ class Shape:
 
 
 def shape_by_size(
-    parameters: TreeParameters, n_queries: int, n_docs: int, *, validated: bool, unit_queries: bool = False
+    parameters: TreeParameters,
+    n_queries: int,
+    n_docs: int,
+    *,
+    validated: bool,
+    unit_queries: bool = False,
+    weight: float = 1.0,
 ) -> Shape:
     """What the parameters say, and the rule where they say nothing.
 
@@ -81,6 +91,8 @@ def shape_by_size(
         Whether there is data, given or held out, to find the number of trees on.
     unit_queries
         Whether the objective makes ρ of all queries alike: only then is their scale known beforehand.
+    weight
+        What a query weighs on average, which its ρ is multiplied by.
     """
     depth = symmetric_depth(parameters) if is_symmetric(parameters, unit_queries=unit_queries) else None
     leaves = parameters.num_leaves
@@ -89,7 +101,7 @@ def shape_by_size(
     rate = DEFAULT_RATE if parameters.learning_rate is None else parameters.learning_rate
     added = parameters.reg_lambda
     if added is None:
-        added = default_reg_lambda(n_queries) if unit_queries else 0.0
+        added = default_reg_lambda(n_queries) * weight if unit_queries else 0.0
     seen = parameters.subsample
     if seen is None:
         # Symmetric trees learn little by heart, be it of all queries.
@@ -159,6 +171,30 @@ def default_reg_lambda(n_queries: int) -> float:
     (2.0, 10.0)
     """
     return min(_MOST_ADDED, n_queries / _QUERIES_PER_ADDED)
+
+
+def mean_weight(data: RankingData, crew: Crew = ALONE) -> float:
+    """What a query weighs on average, its documents' weights included, among those that weigh anything.
+
+    Rounded, so that it does not depend on how the queries are spread over processes.
+
+    Parameters
+    ----------
+    data
+        The training data, or this process's part of it.
+    crew
+        The processes that train together.
+
+    >>> data = RankingData.from_arrays([[1.0], [2.0], [3.0]], qid=[7, 8, 9], weight=[0.1, 0.0, 0.3])
+    >>> mean_weight(data)
+    0.2
+    """
+    weighs = np.ones(0)
+    if data.weight is not None or data.document_weight is not None:
+        weighs = np.add.reduceat(data.row_weights(), data.indptr[:-1]) / data.sizes
+        weighs = weighs[weighs > 0.0]
+    total, count = crew.sum(np.array([weighs.sum(), len(weighs)]))
+    return float(f"{total / count:.6g}") if count else 1.0
 
 
 def fixed_trees(rate: float) -> int:

@@ -14,10 +14,11 @@ from gradrank.errors import ModelError
 from gradrank.models.categories import Categories
 from gradrank.models.exchange.plan import Losses, Origin, Plan, one_ensemble
 from gradrank.models.exchange.registry import Files
-from gradrank.models.trees.tree import CATEGORICAL, Tree
+from gradrank.models.trees.tree import CATEGORICAL, ZERO, Tree
 
 # LightGBM counts documents in 32-bit integers; covers that are not whole are scaled to fit well inside.
 _LARGEST_COUNT = 1_000_000_000
+_HALF = 2.0**-150
 _PANDAS = "pandas_categorical:"
 _CATEGORICAL = "[categorical_feature: "
 
@@ -176,8 +177,25 @@ def format_lightgbm(
 def write(plan: Plan, losses: Losses) -> Files:
     """The model as a file of LightGBM's."""
     ensemble = one_ensemble(plan, losses.target)
+    _lose_tiny_thresholds(ensemble.trees, plan.feature_names, losses)
     text = format_lightgbm(ensemble.trees, plan.feature_names, ensemble.base_score, ensemble.categories, plan.origin)
     return {"": text.encode()}
+
+
+def _lose_tiny_thresholds(trees: Sequence[Tree], names: Sequence[str], losses: Losses) -> None:
+    """LightGBM reads values up to 1e-35 as 0: splits among them, which it never makes itself, do nothing there."""
+    for number, tree in enumerate(trees):
+        size = np.abs(tree.threshold)
+        # Half of the smallest float32 stands for 0 where that is compared in single precision.
+        zero = np.isclose(size, _HALF, rtol=1e-6, atol=0.0) | (size == 0.0)
+        tiny = ~zero & (size < ZERO) & ((tree.decision & CATEGORICAL) == 0)
+        for node in np.flatnonzero(tiny).tolist():
+            losses.lose(
+                "tiny",
+                f"tree {number} splits {names[tree.split_feature[node]]!r} at {tree.threshold[node]:g}, and LightGBM "
+                f"reads values up to 1e-35 as 0",
+                "such values count as 0",
+            )
 
 
 def spaceless(feature_names: Sequence[str]) -> list[str]:

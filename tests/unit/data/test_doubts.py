@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from gradrank.data.artificial import make_data
 from gradrank.data.doubts import ordering_features, training_doubts
 from gradrank.data.formats.registry import write_data
 from gradrank.data.ranking_data import RankingData
+from gradrank.data.strings import Strings
 
 RNG = np.random.default_rng(3)
 N_QUERIES, SIZE = 80, 12
@@ -154,6 +156,28 @@ def test_large_labels():
     assert "NDCG(gain=linear)" in sentence
     assert training_doubts(plain(LABELS * 33.3), exponential=False) == []
     assert training_doubts(plain(LABELS * 10)) == []
+
+
+@pytest.mark.parametrize("name", ["nan", "NaN", "None", "NULL", "<NA>", "NaT"])
+def test_ids_that_are_none(name):
+    data = data_with(RNG.normal(size=len(LABELS)))
+    assert not [sentence for sentence in training_doubts(data) if "query id" in sentence]
+    named = replace(data, qid=Strings.of([name, *list(data.qid)[1:]]))
+    assert [sentence.split(" may")[0] for sentence in training_doubts(named)] == [f"query id {name!r}"]
+    assert training_doubts(replace(data, qid=Strings.of(["nano", *list(data.qid)[1:]]))) == []
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0, 1e3, 1e6])
+def test_weights_far_from_one(scale):
+    weight = np.ones(N_QUERIES)
+    weight[::2] = 0.0
+    data = data_with(RNG.normal(size=len(LABELS)))
+    said = [sentence for sentence in training_doubts(data.with_weight(weight * scale)) if "weights" in sentence]
+    assert [sentence.split(" where")[0] for sentence in said] == (
+        [] if 1e-4 < scale < 1e4 else [f"weights average {scale:g}"]
+    )
+    documents = training_doubts(data.with_document_weight(np.full(data.n_docs, scale)))
+    assert len(documents) == len(said)
 
 
 def test_labels_below_zero():

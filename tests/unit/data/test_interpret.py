@@ -30,6 +30,7 @@ from gradrank.data.interpret import as_ranking_data
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, GradrankWarning
 from gradrank.learners import LambdaMART
+from gradrank.measures import MRR
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -352,3 +353,13 @@ def test_a_path_in_place_of_data_is_told_how_to_be_read(tmp_path):
     for path in ("train.txt", tmp_path / "train.txt"):
         with pytest.raises(DataError, match=r"train.txt', expected data: read_data reads files"):
             LambdaMART().fit(path)
+
+
+def test_scores_whose_index_has_the_rows_of_the_frame_in_another_order_are_refused():
+    frame = pd.DataFrame({"qid": [1, 1, 2, 2], "label": [0, 1, 1, 0], "bm25": [0.1, 0.2, 0.4, 0.3]})
+    scores = frame["bm25"]
+    assert measure_values("MRR", scores, frame)[MRR()].tolist() == [1.0, 1.0]
+    with pytest.raises(DataError, match="scores has the rows of data in another order"):
+        measure_values("MRR", scores.iloc[[1, 0, 3, 2]], frame)
+    # Rows of other names go by position.
+    assert measure_values("MRR", scores.iloc[[1, 0, 3, 2]].reset_index(drop=True), frame)[MRR()].tolist() == [0.5, 0.5]

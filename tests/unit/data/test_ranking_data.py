@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +52,33 @@ def test_regrouping_is_stable_and_invertible(qids: list[str]) -> None:
         ({"weight": [1, -1]}, "weight of query 2 is -1.0"),
         ({"docid": ["a"]}, "1 document ids for 2 documents"),
         ({"feature_names": ["a", "b"]}, "2 feature names for 1 features"),
+        # Sums that wrap around to the number of documents: kernels would go where the boundaries tell them.
+        ({"qid": None, "group": np.array([2**63, 2**63, 2], dtype=np.uint64)}, "group size 1 is 9223372036854775808"),
+        ({"qid": None, "group": [2**62] * 4 + [2]}, "group size 1 is 4611686018427387904"),
+        ({"qid": None, "group": [np.inf, 2]}, "group size 1 is inf"),
+        ({"qid": None, "group": np.array([2], dtype="m8[s]")}, "not a list of whole numbers"),
+        ({"qid": None, "group": np.array([2 + 0j])}, "not a list of whole numbers"),
+        # Two ids that are one number.
+        ({"qid": [1e19, 2e19]}, r"qid of document 1 is 1e\+19; float64 holds"),
+        ({"qid": [1.0, 2.0**53 + 1]}, "qid of document 2 is 9007199254740992.0; float64 holds"),
+        ({"qid": [-1, 2**63 + 1]}, r"qid of document 2 is 9.22\d*e\+18; float64 holds"),
+        ({"qid": np.array([2**24 + 1, 1], dtype=np.float32)}, "qid of document 1 is .*; float32 holds"),
+        ({"qid": np.array(["2026-01-01", "NaT"], dtype="M8[D]")}, "qid of document 2 is missing"),
+        ({"qid": ["a", ""]}, "qid of document 2 is empty"),
+        ({"qid": np.array(["", "a"], dtype=object)}, "qid of document 1 is empty"),
+        # What NumPy would quietly take for other numbers.
+        ({"X": np.ma.masked_array([[1.0], [2.0]], mask=[[0], [1]])}, "X holds values under a mask"),
+        ({"y": np.ma.masked_array([1.0, 2.0], mask=[0, 1])}, "label 'label' holds values under a mask"),
+        ({"qid": np.ma.masked_array([1, 2], mask=[0, 1])}, "qid holds values under a mask"),
+        ({"weight": np.ma.masked_array([1, 2], mask=[0, 1])}, "weight holds values under a mask"),
+        ({"document_weight": np.ma.masked_array([1, 2], mask=[0, 1])}, "document_weight holds values under a mask"),
+        ({"X": np.array([["2026-01-01"], ["NaT"]], dtype="M8[D]")}, r"X holds values of type datetime64\[D\]"),
+        ({"X": np.array([[1], [2]], dtype="m8[s]")}, r"X holds values of type timedelta64\[s\]"),
+        ({"X": np.zeros((2, 1), dtype=[("a", "f4")])}, "X holds values of type .*, expected numbers"),
+        ({"y": np.array(["2026-01-01"] * 2, dtype="M8[D]")}, r"'label' holds values of type datetime64\[D\]"),
+        ({"y": [1j, 2]}, "label 'label' holds values of type complex128"),
+        ({"weight": ["a", "b"]}, "weight holds something that is not a number"),
+        ({"document_weight": ["a", "b"]}, "document_weight holds something that is not a number"),
     ],
 )
 def test_wrong_arrays(change: dict[str, Any], message: str) -> None:
@@ -58,6 +86,43 @@ def test_wrong_arrays(change: dict[str, Any], message: str) -> None:
     features, labels = arguments.pop("X"), arguments.pop("y")
     with pytest.raises(DataError, match=message):
         RankingData.from_arrays(features, labels, **arguments)
+
+
+def test_a_mask_over_nothing_is_no_mask() -> None:
+    X = np.ma.masked_array([[1.0], [2.0]], mask=False)
+    assert RankingData.from_arrays(X, qid=[1, 2]).X.tolist() == [[1.0], [2.0]]
+
+
+def test_whole_numbers_of_any_size_are_ids() -> None:
+    for qid in (np.array([2**64 - 1, 2**64 - 2], dtype=np.uint64), [2**64, 2**64 + 1], [-(2**63), 2**63 - 1]):
+        assert RankingData.from_arrays(np.zeros((2, 1)), qid=qid).qid.to_list() == [str(id) for id in qid]
+
+
+@pytest.mark.parametrize(
+    ("queries", "message"),
+    [
+        ([2], "query number 2 is given, expected one from 0 to 1"),
+        ([0, -1], "query number -1 is given"),
+        ([0.5], "queries are float64"),
+        ([True], "expected whole numbers from 0, or 2 Booleans"),
+        ([[0]], "of shape"),
+    ],
+)
+def test_queries_that_are_not_there(queries: list[Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        RankingData.from_arrays(np.zeros((2, 1)), qid=[1, 2]).take_queries(queries)
+
+
+@pytest.mark.parametrize("name", ["y", "label", "qid", "docid", "document_weight"])
+def test_columns_whose_index_has_the_rows_in_another_order_are_refused(name: str) -> None:
+    frame = pd.DataFrame({"bm25": [1.0, 2.0, 3.0]}, index=[7, 8, 9])
+    column = pd.Series([1, 2, 3], index=[7, 8, 9])
+    given: dict[str, Any] = {"qid": column, **({"y": {name: column}} if name == "label" else {name: column})}
+    assert RankingData.from_arrays(frame, **given).n_docs == 3
+    turned = column[::-1]
+    given |= {"y": {name: turned}} if name == "label" else {name: turned}
+    with pytest.raises(DataError, match=f"{name} has the rows of X in another order"):
+        RankingData.from_arrays(frame, **given)
 
 
 def test_split_query_can_be_refused() -> None:

@@ -41,6 +41,8 @@ def test_arrays_are_taken_by_place(dtype):
         (np.zeros(2), "X has 1 dimensions, expected 2"),
         ([["x", "y"]], "X holds values of type <U1, expected numbers"),
         (csr_matrix(np.zeros((2, 2))), "sparse"),
+        (np.ma.masked_array(np.zeros((2, 2)), mask=np.eye(2)), "X holds values under a mask"),
+        (np.zeros((2, 2), dtype="M8[s]"), "X holds values of type datetime64"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(X, message):

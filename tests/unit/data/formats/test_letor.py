@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from gradrank.data.formats import letor
 from gradrank.data.formats.letor import read_letor, write_letor
 from gradrank.data.ranking_data import RankingData
+from gradrank.data.strings import Strings
 from gradrank.errors import DataError
 
 
@@ -99,7 +101,7 @@ class TestFormat:
             read_letor(path, n_features=-1)
 
     def test_query_ids_are_any_words(self, write):
-        data = read_letor(write("0 qid:a:b 1:1\n0 qid:ключ 1:1\n0 qid:-3 1:1\n0 qid:03 1:1\n0 qid:3#c\n"))
+        data = read_letor(write("0 qid:a:b 1:1\n0 qid:ключ 1:1\n0 qid:-3 1:1\n0 qid:03 1:1\n0 qid:3 #c\n"))
         assert list(data.qid) == ["a:b", "ключ", "-3", "03", "3"]
 
     @pytest.mark.parametrize(
@@ -242,6 +244,7 @@ class TestErrors:
             ("1 QID:1 2:3", "there is no query id: found 'QID:1'"),
             ("1 qid: 1:2", "the query id behind 'qid:' is empty"),
             ("1 qid:#3", "the query id behind 'qid:' is empty"),
+            ("1 qid:C# 1:2", "the query id in 'qid:C' has a '#' directly behind it, which starts a comment"),
             ("1 qid:a\x01b 1:2", "the query id in 'qid:a\\x01b' holds a control character"),
             ("1 qid:1 2", "found '2' without a colon, expected index:value"),
             ("1 qid:1 1:2 2", "found '2' without a colon"),
@@ -498,7 +501,8 @@ class TestWriting:
         ],
     )
     def test_ids_that_would_not_read_back(self, tmp_path, qid, docid, message):
-        data = RankingData.from_arrays([[1], [1]], [1, 1], qid=["ok", qid], docid=["ok", docid])
+        data = RankingData.from_arrays([[1], [1]], [1, 1], qid=["ok", "b"], docid=["ok", docid])
+        data = replace(data, qid=Strings.of(["ok", qid]))  # the door refuses an empty one
         with pytest.raises(DataError, match=message):
             write_letor(data, tmp_path / "a.txt")
         assert list(tmp_path.iterdir()) == []

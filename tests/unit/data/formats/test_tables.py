@@ -382,6 +382,11 @@ def test_csv_header_that_is_not_text(tmp_path):
         ({"qid": [1], "f": [[1, 2]]}, {}, "feature column 'f' holds values of type .*list"),
         ({"qid": [1, None], "f": [1, 2]}, {}, r"qid \(column 'qid'\) is missing in row 2"),
         ({"qid": ["a", ""], "f": [1, 2]}, {}, r"qid \(column 'qid'\) is empty in row 2"),
+        # Floating point numbers that stand for several whole ones.
+        ({"qid": [1.0, 2.0**53]}, {}, r"qid \(column 'qid'\) is 9007199254740992.0 in row 2; float64 holds"),
+        ({"qid": [1.5, -1e19]}, {}, r"qid \(column 'qid'\) is -1e\+19 in row 2; float64 holds"),
+        ({"qid": pa.array([1, 2**24], pa.float32())}, {}, r"is 16777216.0 in row 2; float32 holds"),
+        ({"qid": [1, 1], "docid": [np.inf, 1.0]}, {}, r"docid \(column 'docid'\) is inf in row 1"),
         ({"qid": [[1]], "f": [1]}, {}, "qid column 'qid' holds values of type .*list"),
         ({"qid": [1, 1], "docid": ["a", None]}, {}, r"docid \(column 'docid'\) is missing in row 2"),
         ({"qid": [1, 1], "weight": [1.0, 2.0]}, {}, "of query 1 is 2 in one row, expected 1 as in its first row"),

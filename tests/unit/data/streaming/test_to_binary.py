@@ -27,6 +27,16 @@ def _source(path: Path, **options: Any) -> Source:
     return open_source(path, format_to_read(path, form), options)
 
 
+def test_ids_that_are_too_large_for_floating_point_numbers_are_refused_by_blocks_too(tmp_path: Path) -> None:
+    table = pytest.importorskip("pyarrow").table({"qid": [1.0, 2.0**53, 2.0**53 + 2], "f": [1, 2, 3]})
+    pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "a.parquet", row_group_size=1)
+    message = r"a\.parquet: qid \(column 'qid'\) is 9007199254740992.0 in row 2; float64 holds"
+    with pytest.raises(DataError, match=message):
+        convert_to_binary(_source(tmp_path / "a.parquet"), tmp_path / "b.gradrank")
+    with pytest.raises(DataError, match=message):
+        read_data(tmp_path / "a.parquet")
+
+
 def _same_folder(path: Path, tmp_path: Path, **options: Any) -> bool:
     """Convert in memory and by blocks, compare; whether rows had to move."""
     whole = read_data(path, **options)

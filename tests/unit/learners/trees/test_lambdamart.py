@@ -298,6 +298,21 @@ def test_rows_of_a_query_in_any_order_give_the_same_model_quality() -> None:
     assert abs(difference) < 0.04
 
 
+@pytest.mark.parametrize("policy", ["symmetric", "lossguide"])
+@pytest.mark.parametrize("of", ["queries", "documents"])
+def test_only_the_ratios_of_weights_count_where_nothing_is_given_that_counts_against_them(policy: str, of: str) -> None:
+    # Powers of two, so that nothing is rounded.
+    count = TRAIN.n_queries if of == "queries" else TRAIN.n_docs
+    weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], count)
+    given = TRAIN.with_weight if of == "queries" else TRAIN.with_document_weight
+    scores = [
+        LambdaMART(n_estimators=4, grow_policy=policy, n_jobs=1).fit(given(weight * scale)).predict(TRAIN)
+        for scale in (1.0, 1 / 64)
+    ]
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-4, atol=1e-6)
+    assert len(np.unique(scores[0])) > 10
+
+
 def test_query_weights_of_zero_leave_queries_out() -> None:
     weight = (np.arange(TRAIN.n_queries) < 30).astype(float)
     weighted = LambdaMART("NDCG@5", split="mse", **SMALL).fit(TRAIN.with_weight(weight))

@@ -21,7 +21,9 @@ from gradrank.learners.trees.size_rule import (
     DEFAULT_RATE,
     MOST_TREES,
     default_leaves,
+    default_reg_lambda,
     fixed_trees,
+    mean_weight,
     shape_by_size,
 )
 from gradrank.measures import NDCG
@@ -49,6 +51,22 @@ class Told:
         self.steps.append(step)
         if (step.open_ended, step.number) == self._fail_at:
             raise self._error
+
+
+def test_what_is_added_to_leaves_follows_the_weights_unless_it_is_given() -> None:
+    size = {"n_queries": 1000, "n_docs": 9000, "validated": False, "unit_queries": True, "weight": 0.25}
+    assert shape_by_size(LambdaMART(), **size).reg_lambda == 0.25 * default_reg_lambda(1000)
+    assert shape_by_size(LambdaMART(reg_lambda=3.0), **size).reg_lambda == 3.0
+    assert shape_by_size(LambdaMART(), **{**size, "unit_queries": False}).reg_lambda == 0.0
+
+
+def test_what_a_query_weighs() -> None:
+    data = RankingData.from_arrays(np.zeros((6, 1)), qid=[1, 1, 1, 1, 2, 3])
+    assert mean_weight(data) == 1.0
+    assert mean_weight(data.with_weight([2.0, 0.0, 4.0])) == 3.0
+    # (1 + 3 + 0 + 0) / 4 and 5; the third weighs nothing.
+    both = data.with_document_weight([1.0, 3.0, 0.0, 0.0, 5.0, 0.0]).with_weight([2.0, 1.0, 7.0])
+    assert mean_weight(both) == (2.0 * 1.0 + 1.0 * 5.0) / 2
 
 
 def test_what_is_given_wins_and_the_rest_follows_the_size() -> None:
