@@ -112,11 +112,14 @@ def load_data(
     return data
 
 
-def with_features(data: RankingData, path: Path, names: Sequence[str], owner: str) -> RankingData:
-    """The data with the features that ``owner`` has, found by name; data that lacks some is an error.
+def with_features(
+    data: RankingData, path: Path, names: Sequence[str], owner: str, *, is_model: bool = True
+) -> RankingData:
+    """The data with the features that ``owner``, a model or a file, has, found by name; if it lacks some, an error.
 
     Names that only number the features tell nothing: then there must be equally many.
     """
+    from gradrank.data.formats.letor import width_hint
     from gradrank.data.ranking_data import default_feature_names
     from gradrank.errors import FeatureMismatch
     from gradrank.models.features import feature_matrix
@@ -125,10 +128,8 @@ def with_features(data: RankingData, path: Path, names: Sequence[str], owner: st
         return data
     numbered = data.feature_names == default_feature_names(data.n_features)
     if numbered and data.n_features != len(names):
-        hint = ""
-        if data.n_features < len(names):
-            hint = f" (if its last ones are all 0, --n-features {len(names)} reads them so)"
         mismatch = FeatureMismatch(found=data.n_features, expected=len(names))
+        hint = width_hint(data.n_features, len(names), perhaps_from_zero=is_model)
         raise DataError(f"{mismatch.said_of(owner)}{hint}", path=path)
     try:
         matrix = feature_matrix(data, names)

@@ -146,7 +146,9 @@ def load_sets(
     """Read all data sets, with the training data's features and the labels that are needed."""
     sets = {key: load_data(path, notes, reading, labels[key], _label_flag(key)) for key, path in files.items()}
     for key in sets:
-        sets[key] = with_features(sets[key], files[key], sets["train"].feature_names, str(files["train"]))
+        sets[key] = with_features(
+            sets[key], files[key], sets["train"].feature_names, str(files["train"]), is_model=False
+        )
         _check_labels(learner, sets[key], files[key], is_train=key == "train")
     return sets
 

@@ -1,4 +1,4 @@
-"""What users hand over as arrays: whatever NumPy would quietly read as other numbers is refused here."""
+"""What users hand over as arrays: whatever NumPy would quietly read as other numbers is refused or mended here."""
 
 from __future__ import annotations
 
@@ -31,6 +31,18 @@ def plain_array(values: Any, what: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise DataError(f"{what} {_verb(what)} values under a mask, expected a plain array (.filled() makes one)")
     return np.asarray(values)
+
+
+def unmasked(values: Any) -> Any:
+    """NumPy's masked arrays with NaN where they are masked, as NumPy itself would forget the mask; all else as it is.
+
+    >>> unmasked(np.ma.masked_array([3, 4], mask=[False, True])).tolist()
+    [3.0, nan]
+    """
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    wide: np.ma.MaskedArray[Any, Any] = values if values.dtype.kind == "f" else np.ma.asarray(values, dtype=np.float64)
+    return wide.filled(np.nan)
 
 
 def number_array(values: Any, what: str, dtype: type[np.floating[Any]]) -> NDArray[Any]:
@@ -72,7 +84,7 @@ def check_id_numbers(values: NDArray[Any], what: str) -> None:
     large = np.abs(values) >= first_gap(values.dtype)
     if large.any():
         row = int(np.argmax(large))
-        raise DataError(f"{what} of document {row + 1} is {values[row]!s}; {gap_reason(values.dtype)}")
+        raise DataError(f"{what} of document {row + 1} is {values[row]:.17g}; {gap_reason(values.dtype)}")
 
 
 def first_gap(dtype: Any) -> float:

@@ -5,6 +5,7 @@ Nothing here is an error. Training, the command line and ``gradrank info`` say t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.cut_queries import SeenQueries
 from gradrank.data.label_facts import label_facts
 from gradrank.data.ranking_data import PRIMARY_LABEL, RankingData
 
@@ -30,6 +32,11 @@ _SUSPECT_SHARE = 0.95
 # By chance, features may order so little data: of as many random ones none may be expected to.
 _CHANCE = 1e-4
 _SHARED_QUERIES = 20
+# Features that may number documents end so: item_id, itemId, index. So many rows are looked at; so many must differ.
+_NUMBERS_DOCUMENTS = re.compile(r"(^|_|\W)([Ii]d|ID|idx|[Ii]ndex)$|[a-z](Id|ID)$")
+_ID_ROWS = 100_000
+_FEWEST_IDS = 20
+_ID_SHARE = 0.5
 _LONGEST_LIST = 5
 # As NumPy, pandas, Python and databases spell it.
 _NO_ID = frozenset({"nan", "nat", "none", "null", "<na>"})
@@ -85,7 +92,7 @@ def training_doubts(
         + weight_doubts(train)
         + label_doubts(train, source, exponential=exponential)
     )
-    doubts += ordering_doubts(train, source)
+    doubts += ordering_doubts(train, source) + numbering_doubts(train)
     for name, data in sets.items():
         doubts += validation_doubts(
             train, data, name if name.startswith("the ") else f"validation set {name!r}", source
@@ -215,7 +222,32 @@ def validation_doubts(train: RankingData, valid: RankingData, name: str, source:
             f"{name} holds queries of the training data with the same documents: it cannot tell what was learned from "
             "what was memorized; cut the data by query (gradrank split)"
         )
+    else:
+        doubts += cut_doubts(SeenQueries.of(train), valid, name)
     return doubts
+
+
+def cut_doubts(seen: SeenQueries | None, data: RankingData, name: str) -> list[str]:
+    """Queries of which one part was learned from and another is to be measured.
+
+    Parameters
+    ----------
+    seen
+        The queries of the training data, if they are known.
+    data
+        The data to measure on.
+    name
+        What the sentence calls it.
+    """
+    cut = 0 if seen is None else seen.cut_in(data)
+    if not cut:
+        return []
+    return [
+        f"{_counted(cut, 'query', 'queries')} of {name} {'has' if cut == 1 else 'have'} the id of a query of the "
+        f"training data, and other documents: if queries were cut in two, what was learned from one part is measured "
+        "on the other, and values of parts are not those of lists; cut by query (scikit-learn's GroupKFold with "
+        "groups=qid, split_queries, gradrank split)"
+    ]
 
 
 # ---------------------------------------------------------------------- features that give the answer away
@@ -258,6 +290,35 @@ def ordering_features(data: RankingData, source: str | None = None) -> list[Orde
         OrderingFeature(data.feature_names[column], float(max(value, 1.0 - value)), bool(value < 0.5))
         for column, value in zip(suspects, share, strict=True)
         if max(value, 1.0 - value) >= _ORDERED_SHARE
+    ]
+
+
+def numbering_doubts(data: RankingData) -> list[str]:
+    """Sentences about features that number documents, by their names and their values: item ids, row indexes.
+
+    Parameters
+    ----------
+    data
+        The data.
+
+    Examples
+    --------
+    >>> data = RankingData.from_arrays(np.arange(30)[:, None], qid=np.arange(30) // 3, feature_names=["item_id"])
+    >>> numbering_doubts(data)[0].split(":")[0]
+    "feature 'item_id' seems to number documents"
+    """
+    found = []
+    for column, name in enumerate(data.feature_names):
+        if not _NUMBERS_DOCUMENTS.search(name):
+            continue
+        values = np.asarray(data.X[:_ID_ROWS, column])
+        whole = len(values) >= _FEWEST_IDS and bool((values == np.floor(values)).all())
+        if whole and len(np.unique(values)) > _ID_SHARE * len(values):
+            found.append(name)
+    return [
+        f"feature {name!r} seems to number documents: what trees learn of single ones holds for no other; leave it out "
+        "(ignore=, --ignore-column)"
+        for name in found[:_LONGEST_LIST]
     ]
 
 

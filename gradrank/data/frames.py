@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
-from gradrank.data.roles import Columns, LabelChoice, resolve_roles
+from gradrank.data.roles import QID_NAMES, Columns, LabelChoice, plain_name, resolve_roles
 from gradrank.data.tables import Beside, arrow, arrow_errors, data_of_table, numbers, require, to_table
 from gradrank.errors import DataError
 from gradrank.runtime.suggestions import known_keywords
@@ -150,10 +150,34 @@ def data_of_frame(
     """Ranking data from a frame and what is given beside it."""
     if not is_frame(frame):
         raise DataError(f"frame is a {type(frame).__qualname__}, expected {_EXPECTED}")
+    if _package(frame) == "pandas":
+        _check_index(frame, columns)
     if _package(frame) == "pandas" and find_spec("pyarrow") is None:
         return _without_arrow(frame, columns, regroup, beside)
     with arrow_errors(None, "a frame"):
         return data_of_table(_as_table(frame), columns, regroup=regroup, beside=beside)
+
+
+def column_names(frame: Any) -> list[str]:
+    """The names of a frame's columns.
+
+    >>> import polars as pl
+    >>> column_names(pl.LazyFrame({"a": [1]}))
+    ['a']
+    """
+    if hasattr(type(frame), "collect_schema"):  # a lazy frame warns of being asked for its columns
+        return list(frame.collect_schema().names())
+    names = getattr(frame, "column_names", None)
+    return [str(name) for name in (frame.columns if names is None else names)]
+
+
+def _check_index(frame: Any, columns: Columns) -> None:
+    """Tell of query ids that are in the index, where no column is looked for."""
+    wanted = QID_NAMES if columns.qid is None else (plain_name(columns.qid),)
+    found = next((name for name in frame.index.names if name is not None and plain_name(str(name)) in wanted), None)
+    there = any(plain_name(str(name)) in wanted for name in frame.columns)
+    if found is not None and not there and "qid" not in columns.given:
+        raise DataError(f"the query ids ({found!r}) are in the frame's index, expected a column: frame.reset_index()")
 
 
 def _package(value: Any) -> str:
@@ -174,8 +198,11 @@ def _as_table(frame: Any) -> Any:
     names = [str(name) for name in frame.columns]
     arrays = []
     for position, name in enumerate(names):
+        column = frame.iloc[:, position]
+        if str(column.dtype).startswith("Sparse"):
+            raise DataError(f"column {name!r} is sparse, expected a dense one: .sparse.to_dense()")
         try:
-            arrays.append(pa.array(frame.iloc[:, position], from_pandas=True))
+            arrays.append(pa.array(column, from_pandas=True))
         except (pa.ArrowException, TypeError, ValueError):
             raise DataError(f"column {name!r} holds values of several types, expected one type") from None
     return pa.Table.from_arrays(arrays, names=names)

@@ -104,6 +104,8 @@ def as_ranking_data(
 def takes_frames(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let a function of ranking data take a frame for each of some arguments as well, as learners do.
 
+    A column among the other arguments goes with the frame's rows: one that has them in another order is refused.
+
     >>> import pandas as pd
     >>> @takes_frames("data")
     ... def count(data: RankingData) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.clicks.interning import intern
-from gradrank.data.doubts import id_doubts, label_doubts, ordering_doubts, weight_doubts
+from gradrank.data.doubts import id_doubts, label_doubts, numbering_doubts, ordering_doubts, weight_doubts
 from gradrank.data.interpret import takes_frames
 from gradrank.data.label_facts import label_facts
 from gradrank.data.ranking_data import RankingData
@@ -112,6 +112,7 @@ def profile(data: RankingData) -> Profile:
             *weight_doubts(data),
             *_feature_warnings(data.n_features, constant, copies),
             *(line for name in data.labels for line in ordering_doubts(data, name, besides=list(copies))),
+            *numbering_doubts(data),
             *(["there are no labels"] if not labels else []),
             *(line for place, label in enumerate(labels) for line in _label_warnings(data, label, place == 0)),
         ),

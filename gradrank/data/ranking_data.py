@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gradrank.data.arrays import check_id_numbers, number_array, plain_array
+from gradrank.data.arrays import check_id_numbers, number_array, plain_array, unmasked
 from gradrank.data.precision import Matrix, fitting_matrix
 from gradrank.data.row_index import check_same_order
 from gradrank.data.strings import Strings
@@ -377,9 +377,11 @@ def rows_alone(X: Matrix, feature_names: Sequence[str]) -> RankingData:
 def _feature_matrix(X: Any) -> Matrix:
     if hasattr(X, "toarray"):
         raise DataError("X is a sparse matrix, expected a dense one (X.toarray())")
-    values = plain_array(X, "X")
+    values = np.asarray(unmasked(X))
     if values.ndim != 2:
         raise DataError(f"X has {values.ndim} dimensions, expected 2 (documents × features)")
+    if values.dtype.kind in "mM":
+        raise DataError(f"X holds values of type {values.dtype}, expected numbers")
     if values.dtype.kind == "c":
         raise DataError("X holds complex numbers. Complex data not supported, expected real numbers")
     if values.dtype.kind not in "biuf":
@@ -428,7 +430,7 @@ def first_repeated(names: Iterable[str]) -> str | None:
 
 
 def _label_column(name: str, values: ArrayLike, n_docs: int) -> NDArray[np.float32]:
-    column = number_array(values, f"label {name!r}", np.float32)
+    column = number_array(unmasked(values), f"label {name!r}", np.float32)
     if column.shape != (n_docs,):
         raise DataError(f"label {name!r} has shape {column.shape}, expected one number for each of {n_docs} documents")
     check_label(name, column)

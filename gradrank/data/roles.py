@@ -44,6 +44,13 @@ LABEL_LIKE = frozenset({
 })  # fmt: skip
 
 _ROLE_LIKE = LABEL_LIKE.union(QID_NAMES, DOCID_NAMES, WEIGHT_NAMES, DOCUMENT_WEIGHT_NAMES)
+# What people call the column of query ids; said in the message, and never taken for it by itself.
+_QUERY_LIKE = frozenset({
+    "q", "query", "queries", "search", "searchid", "srchid", "session", "sessionid", "topic", "topicid", "group",
+    "groupid", "request", "requestid", "listid", "impressionid",
+})  # fmt: skip
+# An empty head of a column, and what pandas makes of it.
+_NAMELESS = re.compile(r"|Unnamed: \d+")
 _STORED_INDEX = re.compile(r"__index_level_\d+__")
 _LONGEST_LIST = 12
 
@@ -72,6 +79,11 @@ class Columns:
     """Roles that are given beside the table: ``qid``, ``docid``, ``weight``, ``labels``."""
     sources: Collection[str] = ()
     """Columns, if the table has them, that what is given beside it was taken from: no features."""
+
+    def __post_init__(self) -> None:
+        for role in ("features", "keep", "ignore"):
+            if isinstance(getattr(self, role), str):  # one column, not one for each letter
+                object.__setattr__(self, role, (getattr(self, role),))
 
 
 @dataclass(frozen=True)
@@ -146,7 +158,7 @@ def resolve_roles(
     if qid is None and "qid" not in columns.given:
         raise DataError(
             "there is no column 'qid' or 'query_id', and qid= (--qid-column) names no other; "
-            f"the columns are {_listed(names)}",
+            f"the columns are {_listed(names)}{_perhaps_queries(free)}",
             path=path,
         )
     docid, weight = detect("docid", columns.docid, DOCID_NAMES), detect("weight", columns.weight, WEIGHT_NAMES)
@@ -180,8 +192,13 @@ def resolve_roles(
     }
     plain = set(rest) - set(doubtful) | set(columns.keep)
     features = [name for name in names if name in plain]
-    if "" in features:
-        raise DataError("has a column without a name; if it is a row index, pass ignore=['']", path=path)
+    nameless = next((name for name in features if _NAMELESS.fullmatch(name) and name not in columns.keep), None)
+    if nameless is not None:
+        raise DataError(
+            f"has a column without a name{f' ({nameless!r})' if nameless else ''}; if it is a row index, pass "
+            f"ignore=[{nameless!r}]",
+            path=path,
+        )
     left_out = tuple(name for name in doubtful if name not in quiet)
     return Roles(qid, docid, weight, labels, tuple(features), document_weight, left_out)
 
@@ -248,6 +265,12 @@ def _explicit(
             raise DataError(f"column {column!r} is named for {explicit[column]} and for {role}", path=path)
         explicit[column] = role
     return explicit
+
+
+def _perhaps_queries(names: Iterable[str]) -> str:
+    """The end of a sentence that names the column of query ids by the look of its name."""
+    found = next((name for name in names if plain_name(name) in _QUERY_LIKE), None)
+    return "" if found is None else f"; if the queries are in {found!r}, say qid={found!r} (--qid-column {found})"
 
 
 def _is_label(name: str) -> bool:

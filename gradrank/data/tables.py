@@ -292,7 +292,7 @@ def _checked_float_ids(role: str, name: str, column: Any, first_row: int, path: 
     large = pc.greater_equal(pc.abs(column), arrow().scalar(first_gap(dtype), column.type))
     if pc.any(large).as_py():
         row = pc.index(large, True).as_py()
-        found = f"{role} (column {name!r}) is {column[row].as_py()!r} in row {first_row + row + 1}"
+        found = f"{role} (column {name!r}) is {column[row].as_py():.17g} in row {first_row + row + 1}"
         raise DataError(f"{found}; {gap_reason(dtype)}", path=path)
     return column
 

@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradrank.data.doubts import cut_doubts
 from gradrank.data.label_facts import LabelFacts, label_facts
 from gradrank.data.strings import Strings
-from gradrank.errors import DataError
+from gradrank.errors import DataError, DoubtfulDataWarning
 from gradrank.evaluation.significance import standard_error, t_interval
 from gradrank.evaluation.tables import Column, Table
 from gradrank.measures import DEFAULT_MEASURES, AnyMeasure, Measure, as_measures, bind_measures, bound_values
 from gradrank.models.display.markup import notes_html
 from gradrank.models.systems import Data, Documents, System, named_systems, scores_of
+from gradrank.runtime.warn import warn
 
 
 @dataclass(frozen=True)
@@ -233,4 +235,12 @@ def evaluate(
     }
     sources = dict.fromkeys(measure.source for measure in columns)
     facts = {source or held.label_names[0]: label_facts(held, source) for source in sources}
-    return Evaluation(held.qid, columns, values, facts, held.weight if weighted else None, documents.notes)
+    doubts = [
+        doubt
+        for name, system in named.items()
+        for doubt in cut_doubts(getattr(system, "seen_queries_", None), held, f"the data, for system {name!r},")
+    ]
+    for doubt in doubts:
+        warn(doubt, DoubtfulDataWarning)
+    remarks = (*documents.notes, *doubts)
+    return Evaluation(held.qid, columns, values, facts, held.weight if weighted else None, remarks)

@@ -40,7 +40,7 @@ def bound_values(bound: Sequence[BoundMeasure], scores: ArrayLike) -> dict[Measu
     """
     if not bound:
         return {}
-    checked = check_scores(scores, bound[0].data.n_docs)  # type: ignore[arg-type]
+    checked = check_scores(scores, bound[0].data.n_docs)
     rankings: dict[tuple[object, ...], Ranking] = {}
     values: dict[Measure, FloatArray] = {}
     for item in bound:

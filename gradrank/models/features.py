@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.data.arrays import plain_array
+from gradrank.data.arrays import unmasked
 from gradrank.data.frames import frame_numbers, is_arrow_like, plain_frame
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, FeatureMismatch, ModelError
@@ -180,12 +180,10 @@ def _column_numbers(frame: Any, place: int) -> NDArray[np.float64]:
 
 
 def _checked_matrix(X: Any, n_features: int) -> Matrix:
-    try:
-        matrix = plain_array(X, "X")
-    except DataError as error:
-        raise ModelError(str(error)) from None
+    matrix = np.asarray(unmasked(X))
     if matrix.ndim != 2:
-        raise ModelError(f"X has {matrix.ndim} dimensions, expected 2 (documents × features)")
+        one = "; one document is a row of its own, X.reshape(1, -1)" if matrix.ndim == 1 else ""
+        raise ModelError(f"X has {matrix.ndim} dimensions, expected 2 (documents × features){one}")
     if matrix.shape[1] != n_features:
         raise FeatureMismatch(found=matrix.shape[1], expected=n_features)
     if matrix.dtype in (np.float32, np.float64):

@@ -11,6 +11,20 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# What other packages, and people, call an argument.
+_ALSO_CALLED = {
+    "qid": ("query", "query_id", "group_id", "groups", "session"),
+    "labels": ("y", "target", "targets", "relevance", "grades"),
+    "features": ("feature_names", "feature_name", "columns", "feature_columns"),
+    "feature_names": ("feature_name", "columns", "names"),
+    "ignore": ("drop", "exclude", "ignored"),
+    "group": ("sizes", "group_sizes", "groups"),
+    "weight": ("sample_weight", "query_weight", "weights"),
+    "sample_weight": ("weight", "weights"),
+    "y": ("label", "target", "labels"),
+    "X": ("data", "features"),
+}
+
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The end of a sentence that names the nearest known word, or nothing if none is near.
@@ -39,7 +53,9 @@ def known_keywords(function: Callable[P, R]) -> Callable[P, R]:
     def checked(*args: P.args, **keywords: P.kwargs) -> R:
         for word in keywords:
             if word not in known:
-                raise TypeError(f"{function.__name__}() has no argument {word!r}{did_you_mean(word, known)}")
+                meant = [name for name in known if word in _ALSO_CALLED.get(name, ())]
+                hint = f"; did you mean {meant[0]!r}?" if meant else did_you_mean(word, known)
+                raise TypeError(f"{function.__name__}() has no argument {word!r}{hint}")
         return function(*args, **keywords)
 
     return checked

@@ -62,7 +62,7 @@ def constructions(
     check_study(measure, construction, algorithm, parameters)
     train = load_data(train_file, notes, reading, label)
     valid = load_data(valid_file, notes, reading, valid_label, "--valid-label")
-    valid = with_features(valid, valid_file, train.feature_names, str(train_file))
+    valid = with_features(valid, valid_file, train.feature_names, str(train_file), is_model=False)
     with notes.working("training"):
         study = study_constructions(
             train,

@@ -144,7 +144,7 @@ def tune(
     flags = {"train": "--label", "valid": "--valid-label", "test": "--test-label"}
     sets = {key: load_data(path, notes, reading, list(labels[key] or ()), flags[key]) for key, path in files.items()}
     for key, path in files.items():
-        sets[key] = with_features(sets[key], path, sets["train"].feature_names, str(train_file))
+        sets[key] = with_features(sets[key], path, sets["train"].feature_names, str(train_file), is_model=False)
     with Interruption("step") as interruption:
         found = run_tune(
             sets["train"], sets.get("valid"), wanted,

@@ -45,6 +45,13 @@ LETOR_OPTIONS = (
         kind=bool,
         default=False,
     ),
+    ReaderOption(
+        "absent_missing",
+        "--absent-missing",
+        "Take a feature that a line leaves out as missing, as XGBoost does, instead of as 0.",
+        kind=bool,
+        default=False,
+    ),
     ReaderOption("zero_based", "--zero-based", "Feature indices start at 0.", kind=bool, default=False),
     ReaderOption("group_file", "--group", "Sizes of consecutive queries, one per line.", kind=Path, metavar="FILE"),
     ReaderOption(

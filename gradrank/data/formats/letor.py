@@ -33,7 +33,7 @@ from gradrank.errors import DataError, NoDocumentsError
 from gradrank.runtime.memory import memory_limit
 from gradrank.runtime.threads import thread_count
 
-__all__ = ["read_letor", "write_letor"]
+__all__ = ["read_letor", "width_hint", "write_letor"]
 
 # Small enough to stay in a core's cache between being copied and being parsed.
 _CHUNK_BYTES = 1 << 20
@@ -50,6 +50,7 @@ def read_letor(
     *,
     group_file: str | Path | None = None,
     missing: bool = False,
+    absent_missing: bool = False,
     zero_based: bool = False,
     regroup: bool = True,
     n_features: int | None = None,
@@ -73,6 +74,8 @@ def read_letor(
         have no ids, ``<path>.query`` or ``<path>.group`` is used.
     missing
         Take ``nan`` as a missing feature or an unjudged label, instead of refusing it.
+    absent_missing
+        Take a feature that a line leaves out as missing, as XGBoost does, instead of as 0, as LightGBM does.
     zero_based
         Feature indices start at 0, not at 1.
     regroup
@@ -116,6 +119,8 @@ def read_letor(
             labels = np.empty(n_docs, dtype=np.float32)
 
             def parse_rows(start: int, end: int, first_row: int, end_row: int) -> Parsed:
+                if absent_missing:
+                    features[first_row:end_row] = np.nan
                 return parse_part(text[start:end], start, features[first_row:end_row], labels[first_row:end_row], rules)
 
             starts, ends = zip(*parts, strict=True)
@@ -132,8 +137,9 @@ def read_letor(
         for part in parsed:
             if part.fault is not None:
                 raise_fault(part.fault, text, path, limit=limit, fixed=n_features is not None)
+        absent = np.nan if absent_missing else 0.0
         if any(part.long_numbers for part in parsed) and _needs_float64(
-            features, text, parts, first_rows, rules, parsed
+            features, text, parts, first_rows, rules, parsed, absent
         ):
             del features
             features, labels, parsed = parse(width, np.float64)
@@ -158,6 +164,23 @@ def read_letor(
         feature_names=default_feature_names(features.shape[1]),
         rows=order,
     )
+
+
+def width_hint(found: int, expected: int, *, perhaps_from_zero: bool = True) -> str:
+    """What to do about text with fewer features than a model has, as the end of a sentence.
+
+    >>> width_hint(45, 46)[:61]
+    ' (--zero-based if the model counts features of such files fro'
+    >>> width_hint(40, 46), width_hint(47, 46)
+    (' (if its last ones are all 0, --n-features 46 reads them so)', '')
+    """
+    if found >= expected:
+        return ""
+    last = f"if its last ones are all 0, --n-features {expected} reads them so"
+    if found == expected - 1 and perhaps_from_zero:
+        # A feature with number 0, which such files lack, is in every model that those tools trained on them.
+        return f" (--zero-based if the model counts features of such files from 0, as LightGBM and XGBoost do; {last})"
+    return f" ({last})"
 
 
 def text_parts(text: NDArray[np.uint8], chunk_bytes: int, *, starts_file: bool = True) -> list[tuple[int, int]]:
@@ -204,6 +227,7 @@ def _needs_float64(
     first_rows: NDArray[np.int64],
     rules: Rules,
     parsed: list[Parsed],
+    absent: float,
 ) -> bool:
     """Whether float32 loses too much; only the parts with the rows that are looked at are read once more."""
     n_docs, n_features = narrow.shape
@@ -214,7 +238,7 @@ def _needs_float64(
         first, last = (np.searchsorted(first_rows, [start, end - 1], side="right") - 1).tolist()
         for number in range(first, last + 1):
             row, end_row = int(first_rows[number]), min(int(first_rows[number + 1]), end)
-            features = np.zeros((end_row - row, n_features))
+            features = np.full((end_row - row, n_features), absent)
             # Reading stops where there is no more room, which is where the rows that are looked at end.
             parse_part(text[slice(*parts[number])], 0, features, np.empty(len(features), dtype=np.float32), rules)
             skipped = max(0, start - row)

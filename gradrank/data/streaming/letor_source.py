@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.formats import letor_kernel as kernel
-from gradrank.data.formats.letor import LARGEST_INDEX, indptr_of_file, size_file, text_parts
+from gradrank.data.formats.letor import LARGEST_INDEX, indptr_of_file, size_file, text_parts, width_hint
 from gradrank.data.formats.letor_fault import Fault, raise_fault
 from gradrank.data.formats.letor_parse import Parsed, Rules, parse_part
 from gradrank.data.ranking_data import PRIMARY_LABEL, default_feature_names
@@ -50,7 +50,7 @@ class LetorSource(Source):
         Number of features, if it is known from elsewhere, as of a model: another number is refused.
     owner
         Who has this number of features, in messages.
-    group_file, missing, zero_based, n_features, max_features, n_jobs
+    group_file, missing, absent_missing, zero_based, n_features, max_features, n_jobs
         See :func:`gradrank.data.formats.letor.read_letor`.
 
     >>> import tempfile
@@ -71,6 +71,7 @@ class LetorSource(Source):
         owner: str = "the model",
         group_file: str | Path | None = None,
         missing: bool = False,
+        absent_missing: bool = False,
         zero_based: bool = False,
         n_features: int | None = None,
         max_features: int = 100_000,
@@ -87,6 +88,7 @@ class LetorSource(Source):
         self._given = n_features
         self._limit = max_features if n_features is None else n_features
         self._group_file, self._missing, self._first_index = group_file, missing, 0 if zero_based else 1
+        self._absent = np.nan if absent_missing else 0.0
         self._n_jobs = n_jobs
         self._sizes: Path | None = None
         self._rules: Rules | None = None
@@ -160,10 +162,8 @@ class LetorSource(Source):
 
     def _mismatch(self, found: int) -> NoReturn:
         assert self._model_width is not None
-        hint = ""
-        if found < self._model_width:
-            hint = f" (if its last ones are all 0, --n-features {self._model_width} reads them so)"
         mismatch = FeatureMismatch(found=found, expected=self._model_width)
+        hint = width_hint(found, self._model_width, perhaps_from_zero=self._first_index == 1)
         raise DataError(f"{mismatch.said_of(self._owner)}{hint}", path=self.path)
 
     def _parsed(
@@ -173,7 +173,7 @@ class LetorSource(Source):
 
         def parse(part: _Part) -> tuple[_Part, NDArray[np.float32], NDArray[np.float32], Parsed]:
             assert self._rules is not None
-            X = np.zeros((part.n_rows, width), dtype=np.float64 if wide else np.float32)
+            X = np.full((part.n_rows, width), self._absent, dtype=np.float64 if wide else np.float32)
             labels = np.empty(part.n_rows, dtype=np.float32)
             return part, X, labels, parse_part(part.text, 0, X, labels, self._rules)
 

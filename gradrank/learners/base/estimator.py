@@ -13,8 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from gradrank.data.doubts import training_doubts
-from gradrank.data.frames import is_frame
+from gradrank.data.cut_queries import SeenQueries
+from gradrank.data.doubts import cut_doubts, training_doubts
+from gradrank.data.frames import column_names, is_frame
 from gradrank.data.interpret import as_ranking_data
 from gradrank.data.ranking_data import RankingData, check_features
 from gradrank.data.roles import QID_NAMES, plain_name
@@ -65,6 +66,9 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int = fitted()
     feature_names_in_: NDArray[np.object_] = fitted()
     """Names of the features, if the training data had any."""
+    seen_queries_: SeenQueries | None = None
+    """The queries that it was trained on, for a warning if data to measure on holds other parts of them; not kept in
+    pickles."""
 
     # ------------------------------------------------------------------ what a family says
     @abstractmethod
@@ -148,10 +152,10 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
         sample_weight
             Weights of the queries: one per row, the same for all rows of a query, or one per query.
         eval_set, eval_qid
-            Validation data as LightGBM and XGBoost take it: a list of (X, y), and a list of their query ids. The first
-            one chooses the model, the others are recorded.
+            Validation data as LightGBM and XGBoost take it: a list of (X, y), and a list of their query ids, or one
+            such pair and its ids. The first set chooses the model, the others are recorded.
         valid
-            The same as RankingData, (X, y, qid), or several sets by name.
+            The same as RankingData, a frame, (X, y, qid), or several sets by name.
 
         Returns
         -------
@@ -177,13 +181,14 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
         sets = {name: aligned(data, train, name) for name, data in _validation_sets(valid, eval_set, eval_qid).items()}
         self._warn_before(train, sets)
         self.n_features_in_ = train.n_features
-        if isinstance(X, RankingData) or hasattr(X, "columns"):
+        if isinstance(X, RankingData) or is_frame(X):
             self.feature_names_in_ = np.array(train.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         with Progress(quiet=not self.verbose, unit=self.unit) as progress:
             self.ranker_ = self._fit(train, sets, (*self.callbacks, progress))
         self._warn_after(train, bool(sets))
+        self.seen_queries_ = SeenQueries.of(train)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -214,6 +219,8 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
                 "searches and cross-validation pass them on after sklearn.set_config(enable_metadata_routing=True)"
             )
         data = as_ranking_data(X, y, qid, sample_weight=sample_weight)
+        for doubt in cut_doubts(self.seen_queries_, data, "the data"):
+            warn(doubt, DoubtfulDataWarning)
         measure = self._score_measure()
         values = measure.parts[0].values(self.predict(data), data, n_jobs=self.n_jobs)
         there = ~np.isnan(values)
@@ -235,6 +242,11 @@ class RankingEstimator(CommonParameters, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} has no feature_importances_; permutation_importance tells what a feature does"
             )
         return shares
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Query ids may be what people searched for: they do not travel with a model.
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "seen_queries_"}
 
     def _repr_html_(self) -> str:
         """In notebooks: scikit-learn's view of the parameters, and the trained ranker with its learning curve."""
@@ -288,8 +300,7 @@ def _has_queries(X: Any) -> bool:
     """Whether data may know its queries by itself."""
     if isinstance(X, RankingData) or not is_frame(X):
         return isinstance(X, RankingData)
-    names = getattr(X, "column_names", None) or X.columns
-    return any(plain_name(str(name)) in QID_NAMES for name in names)
+    return any(plain_name(name) in QID_NAMES for name in column_names(X))
 
 
 def aligned(data: RankingData, train: RankingData, name: str) -> RankingData:
@@ -303,6 +314,25 @@ def aligned(data: RankingData, train: RankingData, name: str) -> RankingData:
     return replace(data, X=matrix, feature_names=train.feature_names)
 
 
+def _as_set(data: Any) -> RankingData:
+    return as_ranking_data(*data) if isinstance(data, tuple) else as_ranking_data(data)
+
+
+def _is_one_set(eval_set: Any) -> bool:
+    """Whether what should be a list of sets is a set itself: ranking data, a frame, or a pair (X, y)."""
+    if isinstance(eval_set, RankingData) or is_frame(eval_set):
+        return True
+    # The first of several sets is a pair, or ranking data; that of a pair is a matrix.
+    return (
+        isinstance(eval_set, tuple)
+        and len(eval_set) in (2, 3)
+        and not isinstance(eval_set[0], tuple | RankingData)
+        and (is_frame(eval_set[0]) or np.ndim(eval_set[0]) == 2)
+        and not is_frame(eval_set[1])
+        and (len(eval_set) < 3 or np.ndim(eval_set[2]) == 1)
+    )
+
+
 def _validation_sets(
     valid: RankingData | tuple[Any, ...] | Mapping[str, RankingData] | None,
     eval_set: EvalSet | None,
@@ -311,13 +341,22 @@ def _validation_sets(
     if valid is not None and eval_set is not None:
         raise TrainingError("validation data is given twice: give valid or eval_set, not both")
     if isinstance(valid, Mapping):
-        return {str(name): as_ranking_data(data) for name, data in valid.items()}
+        return {str(name): _as_set(data) for name, data in valid.items()}
     if valid is not None:
-        return {"valid": as_ranking_data(*valid) if isinstance(valid, tuple) else as_ranking_data(valid)}
+        if isinstance(valid, list) and any(isinstance(item, tuple | RankingData) or is_frame(item) for item in valid):
+            raise TrainingError(
+                f"valid is a list of {len(valid)} sets, expected one, or several by name: valid={{'name': data, …}}"
+            )
+        return {"valid": _as_set(valid)}
+    if _is_one_set(eval_set):  # as LightGBM and CatBoost allow it
+        eval_set = [eval_set]  # type: ignore[list-item]
+        eval_qid = None if eval_qid is None else [eval_qid] if np.ndim(eval_qid[0]) == 0 else eval_qid
     sets = [item if isinstance(item, tuple | list) else (item,) for item in eval_set or ()]
     qids = list(eval_qid) if eval_qid is not None else [None] * len(sets)
     if len(qids) != len(sets):
-        raise TrainingError(f"eval_qid has {len(qids)} lists of query ids for the {len(sets)} sets of eval_set")
+        flat = eval_qid is not None and np.ndim(eval_qid[0]) == 0
+        remedy = ": it is a list with one list for each set, eval_qid=[…]" if flat else ""
+        raise TrainingError(f"eval_qid has {len(qids)} lists of query ids for the {len(sets)} sets of eval_set{remedy}")
     names = ["valid", *(f"valid{number}" for number in range(2, len(sets) + 1))]
     return {
         name: as_ranking_data(*item, **({} if ids is None else {"qid": ids}))

@@ -21,9 +21,22 @@ _INSTEAD = {
     "eval_sample_weight": "a set of eval_set as ranking data may hold weights",
     "eval_names": "valid= takes validation sets by name",
     "validation_data": "valid= takes ranking data or (X, y, qid)",
-    "query_id": "qid= takes one query id per row",
-    "groups": "qid= takes one query id per row",
+    **dict.fromkeys(("query_id", "groups", "group_id", "query", "query_ids"), "qid= takes one query id per row"),
+    "eval_group_id": "eval_qid= takes the query ids of each set of eval_set, one per row",
     "weight": "sample_weight= takes the weights",
+    "group_weight": "sample_weight= takes the weights of queries",
+    **dict.fromkeys(("sample_weight_eval_set", "eval_weight"), "a set of eval_set as ranking data may hold weights"),
+    **dict.fromkeys(
+        ("init_score", "base_margin", "baseline", "eval_init_score", "base_margin_eval_set"),
+        "scores to begin with are those of a ranker, LambdaMART(base=…), which then is part of the model",
+    ),
+    **dict.fromkeys(("init_model", "xgb_model"), "a model to go on from is a parameter, LambdaMART(base=…)"),
+    **dict.fromkeys(
+        ("feature_name", "feature_names"),
+        "names of features are those of a frame, or RankingData.from_arrays(…, feature_names=…)",
+    ),
+    "pairs": "documents of a query are compared by their labels",
+    **dict.fromkeys(("plot", "logging_level", "log_cout", "log_cerr"), "callbacks are a parameter, callbacks=[…]"),
 }
 
 

@@ -37,7 +37,45 @@ _ELSEWHERE = {
     "seed": "random_state", "random_seed": "random_state", "threads": "n_jobs", "num_threads": "n_jobs",
     "nthread": "n_jobs", "thread_count": "n_jobs", "hidden": "hidden_layer_sizes", "batch": "batch_size",
     "c": "C", "tolerance": "tol", "optimiser": "optimizer", "rates": "learning_rates", "quantised": "quantized",
-    "eval_metric": "measure", "metric": "measure", "loss_function": "objective",
+    "eval_metric": "measure", "metric": "measure", "loss_function": "objective", "loss": "objective",
+    "n_trees": "n_estimators", "rsm": "colsample_bytree", "depth": "max_depth", "od_wait": "early_stopping_rounds",
+    "early_stopping_round": "early_stopping_rounds", "verbosity": "verbose", "silent": "verbose",
+    "logging_level": "verbose", "cat_features": "categorical_feature", "cat_feature": "categorical_feature",
+    "categorical_column": "categorical_feature",
+}  # fmt: skip
+
+# Parameters of other tools that have no like here, and what does what they do.
+_NONE_HERE = {
+    **dict.fromkeys(
+        ("eval_at", "ndcg_eval_at", "lambdarank_position_bias_regularization", "custom_metric"),
+        "a measure has its cut-off in its name: measure='NDCG@10'",
+    ),
+    **dict.fromkeys(
+        ("lambdarank_truncation_level", "lambdarank_num_pair_per_sample", "lambdarank_pair_method"),
+        "which pairs count is part of the objective: 'Lambda(NDCG, truncation=30)'",
+    ),
+    **dict.fromkeys(
+        ("lambdarank_norm", "lambdarank_normalization", "lambdarank_score_normalization"),
+        "norms of λ's are part of the objective: 'Lambda(NDCG, normalize=log)'",
+    ),
+    **dict.fromkeys(("label_gain", "ndcg_exp_gain"), "gains are part of the measure: 'NDCG(gain=linear)@10'"),
+    "lambdarank_unbiased": "positions=… holds the positions at which documents were shown; see also train_on_clicks",
+    **dict.fromkeys(
+        ("device", "device_type", "task_type", "gpu_id", "gpu_device_id", "tree_method", "devices"),
+        "trees are grown on processors, by histograms",
+    ),
+    **dict.fromkeys(
+        ("boosting", "boosting_type", "booster", "bagging_freq", "subsample_freq", "data_sample_strategy",
+         "min_split_gain", "gamma", "min_gain_to_split", "reg_alpha", "lambda_l1", "max_delta_step",
+         "interaction_constraints", "path_smooth", "extra_trees", "min_data_per_group", "cat_smooth"),
+        "what only LightGBM's trees know goes through lightgbm={…}",
+    ),
+    "importance_type": "feature_importances_ are shares of gain; permutation_importance goes by a measure",
+    **dict.fromkeys(("class_weight", "scale_pos_weight", "is_unbalance"), "there are no classes: gains weigh labels"),
+    "missing": "NaN is missing",
+    **dict.fromkeys(("enable_categorical", "feature_types"), "categorical_feature=[…] names categories"),
+    "use_best_model": "the best model on the validation data is kept in any case",
+    "od_type": "early_stopping_rounds=N stops N trees behind the best one",
 }  # fmt: skip
 
 
@@ -301,6 +339,9 @@ def _constructor(owner: str, declared: Mapping[str, Parameter]) -> Any:
 def hint(name: str, declared: Mapping[str, Parameter]) -> str:
     """What may have been meant by a name that no parameter has, as the end of a sentence."""
     known = elsewhere(name)
+    instead = _NONE_HERE.get(name.lower())
+    if instead is not None and ("lightgbm=" not in instead or "lightgbm" in declared):
+        return f": {instead}"
     near = [known] if known in declared else difflib.get_close_matches(name, declared, n=1)
     return f"; did you mean {near[0]}?" if near else f"; it has {', '.join(declared)}"
 

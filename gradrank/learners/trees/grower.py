@@ -270,6 +270,11 @@ def _signs(data: RankingData, given: Sequence[int] | Mapping[str, int]) -> list[
     return [int(sign) for sign in given]
 
 
+# Enough rows to tell numbers from codes, even where they lie in a file; a category is a 32-bit integer in LightGBM.
+_CATEGORY_ROWS = 100_000
+_LARGEST_CATEGORY = 2**31 - 1
+
+
 def categorical_columns(data: RankingData, wanted: Sequence[int | str]) -> list[int]:
     """Places of the features that hold categories; a text alone is one name."""
     columns = []
@@ -282,4 +287,17 @@ def categorical_columns(data: RankingData, wanted: Sequence[int | str]) -> list[
             columns.append(int(item))
         else:
             raise TrainingError(f"categorical feature {item} is out of range: the data has {data.n_features} features")
+    for column in columns:
+        _check_categories(data, column)
     return columns
+
+
+def _check_categories(data: RankingData, column: int) -> None:
+    """Refuse numbers that number nothing, whose fractions LightGBM would cut off; below 0 is missing."""
+    values = np.asarray(data.X[:_CATEGORY_ROWS, column], dtype=np.float64)
+    wrong = np.flatnonzero(~np.isnan(values) & ((values != np.floor(values)) | (values > _LARGEST_CATEGORY)))
+    if len(wrong):
+        raise TrainingError(
+            f"categorical feature {data.feature_names[column]!r} holds {values[wrong[0]]:g}, expected whole numbers "
+            f"from 0 to {_LARGEST_CATEGORY:,}, one for each category, or NaN"
+        )

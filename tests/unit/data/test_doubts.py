@@ -16,6 +16,7 @@ from gradrank.data import doubts
 from gradrank.data.artificial import make_data
 from gradrank.data.doubts import ordering_features, training_doubts
 from gradrank.data.formats.registry import write_data
+from gradrank.data.profile import profile
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.strings import Strings
 
@@ -226,6 +227,27 @@ def test_validation_data_that_was_learned_from():
     # Other documents under the same numbers are other queries.
     other = RankingData.from_arrays(np.random.default_rng(9).normal(size=(len(LABELS), 3)), LABELS, qid=QUERY)
     assert training_doubts(train, other) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "doubted"),
+    [
+        ("item_id", np.arange(100), True),
+        ("productId", 10**6 + np.arange(100)[::-1], True),
+        ("index", np.arange(100), True),
+        ("item_id", np.arange(100) + 0.5, False),  # numbers of another kind
+        ("brand_id", np.arange(100) % 7, False),  # a category
+        ("price", np.arange(100), False),
+        ("humid", np.arange(100), False),
+    ],
+)
+def test_features_that_number_documents_are_told(name, values, doubted):
+    labels = np.random.default_rng(1).integers(0, 3, 100)
+    X = np.column_stack([np.random.default_rng(2).random(100), values])
+    data = RankingData.from_arrays(X, labels, qid=np.arange(100) // 5, feature_names=["bm25", name])
+    expected = [f"feature '{name}' seems to number documents"] if doubted else []
+    assert [sentence.split(":")[0] for sentence in training_doubts(data)] == expected
+    assert [sentence.split(":")[0] for sentence in profile(data).warnings] == expected
 
 
 def test_validation_data_without_the_label_is_left_to_others():

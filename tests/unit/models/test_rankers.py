@@ -41,13 +41,19 @@ def test_arrays_are_taken_by_place(dtype):
         (np.zeros(2), "X has 1 dimensions, expected 2"),
         ([["x", "y"]], "X holds values of type <U1, expected numbers"),
         (csr_matrix(np.zeros((2, 2))), "sparse"),
-        (np.ma.masked_array(np.zeros((2, 2)), mask=np.eye(2)), "X holds values under a mask"),
         (np.zeros((2, 2), dtype="M8[s]"), "X holds values of type datetime64"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(X, message):
     with pytest.raises(ModelError, match=message):
         AB.predict(X)
+
+
+def test_what_is_masked_is_missing() -> None:
+    values = np.array([[1.0, 2.0], [3.0, 4.0]])
+    masked = np.ma.masked_array(values, mask=np.eye(2))
+    assert np.array_equal(AB.predict(masked), AB.predict(np.where(np.eye(2), np.nan, values)), equal_nan=True)
+    assert not np.array_equal(AB.predict(masked), AB.predict(values))
 
 
 FRAMES = {

@@ -216,6 +216,8 @@ def test_a_series_with_the_rows_in_another_order_is_refused():
     by_score = FRAME.sort_values("c")["c"]
     with pytest.raises(DataError, match=r"system 'c' has the rows of data in another order.*\.loc\[data\.index\]"):
         evaluate(FRAME, {"c": by_score}, MEASURE)
+    with pytest.raises(DataError, match=r"scores.*another order.*\.loc\[data\.index\]"):
+        gradrank.measure_values(MEASURE, by_score, FRAME)
     aligned = evaluate(FRAME, {"c": by_score.loc[FRAME.index]}, MEASURE).means()["c"][MEASURE]
     assert aligned == pytest.approx(ndcg_by_hand(FRAME["c"]), abs=1e-12)
 

@@ -88,6 +88,15 @@ class TestFormat:
     def test_no_features_at_all(self, write):
         assert read_letor(write("1 qid:1 # a\n0 qid:1 # b\n")).X.shape == (2, 0)
 
+    def test_absent_features(self, write):
+        text = "2 qid:1 1:5 3:0\n0 qid:1 2:6 # no more\n1 qid:2\n1 qid:2 4:16777217\n"
+        nan = np.nan
+        expected = [[5, nan, 0, nan], [nan, 6, nan, nan], [nan] * 4, [nan, nan, nan, 16777217]]
+        for chunk in (1, 1 << 20):  # the last line's number needs float64, for which all is read again
+            data = read_letor(write(text), absent_missing=True, _chunk_bytes=chunk)
+            assert np.array_equal(data.X, expected, equal_nan=True)
+        assert np.array_equal(read_letor(write(text)).X, np.nan_to_num(expected))
+
     def test_zero_based(self, write):
         assert read_letor(write("0 qid:1 0:5 2:6\n"), zero_based=True).X.tolist() == [[5, 0, 6]]
 

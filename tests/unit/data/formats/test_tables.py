@@ -349,6 +349,7 @@ def test_csv_with_another_delimiter(tmp_path):
         ("qid,f\n1,2\n1\n", r"a\.csv: cannot be read as CSV: .*Expected 2 columns, got 1"),
         ("qid,f\n,2\n", r"a\.csv: qid \(column 'qid'\) is empty in row 1"),
         ("a,b\n1,2\n", r"a\.csv: there is no column 'qid' or 'query_id'.* the columns are 'a', 'b'"),
+        ("query,f\n1,2\n", r"'query', 'f'; if the queries are in 'query', say qid='query' \(--qid-column query\)"),
         (",qid,f\n0,1,2\n", r"a\.csv: has a column without a name; if it is a row index, pass ignore="),
         ("qid,f,f\n0,1,2\n", r"a\.csv: column 'f' comes twice"),
     ],
@@ -383,9 +384,9 @@ def test_csv_header_that_is_not_text(tmp_path):
         ({"qid": [1, None], "f": [1, 2]}, {}, r"qid \(column 'qid'\) is missing in row 2"),
         ({"qid": ["a", ""], "f": [1, 2]}, {}, r"qid \(column 'qid'\) is empty in row 2"),
         # Floating point numbers that stand for several whole ones.
-        ({"qid": [1.0, 2.0**53]}, {}, r"qid \(column 'qid'\) is 9007199254740992.0 in row 2; float64 holds"),
+        ({"qid": [1.0, 2.0**53]}, {}, r"qid \(column 'qid'\) is 9007199254740992 in row 2; float64 holds"),
         ({"qid": [1.5, -1e19]}, {}, r"qid \(column 'qid'\) is -1e\+19 in row 2; float64 holds"),
-        ({"qid": pa.array([1, 2**24], pa.float32())}, {}, r"is 16777216.0 in row 2; float32 holds"),
+        ({"qid": pa.array([1, 2**24], pa.float32())}, {}, r"is 16777216 in row 2; float32 holds"),
         ({"qid": [1, 1], "docid": [np.inf, 1.0]}, {}, r"docid \(column 'docid'\) is inf in row 1"),
         ({"qid": [[1]], "f": [1]}, {}, "qid column 'qid' holds values of type .*list"),
         ({"qid": [1, 1], "docid": ["a", None]}, {}, r"docid \(column 'docid'\) is missing in row 2"),
@@ -393,6 +394,9 @@ def test_csv_header_that_is_not_text(tmp_path):
         ({"qid": [1, 1], "weight": [-1.0, -1.0]}, {}, "of query 1 is -1 in one row, expected a number of 0 or more"),
         ({"qid": [1, 1], "weight": [1.0, None]}, {}, "of query 1 is nan in one row, expected 1 as"),
         ({"qid": [1], "f": [1e39]}, {}, "infinite"),
+        ({"qid": [1.0, 2.0**54]}, {}, r"qid \(column 'qid'\) is 18014398509481984 in row 2; float64 holds"),
+        ({"qid": np.float32([2**24, 1])}, {}, "is 16777216 in row 1; float32 holds"),
+        ({"qid": [1, 1], "docid": [1.0, 2.0**54]}, {}, r"docid \(column 'docid'\) is 18014398509481984"),
         ({"qid": [1, 2, 1], "f": [1, 2, 3]}, {"regroup": False}, "not consecutive"),
         ({"qid": [1]}, {"qid": "q"}, "there is no column 'q' for qid; the columns are 'qid'"),
         ({"qid": [1], "a": [1]}, {"labels": "b"}, "there is no column 'b' for labels"),
@@ -414,6 +418,34 @@ def test_wrong_pandas_frames():
         from_frame(pd.DataFrame([[1, 2, 3]], columns=["qid", "f", "f"]))
     with pytest.raises(DataError, match="feature column 'f' holds 'x' in row 1"):
         from_frame(pd.DataFrame({"qid": [1], "f": pd.Categorical(["x"])}))
+
+
+def test_row_indexes_are_no_features():
+    frame = pd.DataFrame({"Unnamed: 0": [0, 1], "qid": [1, 1], "f": [1.0, 2.0]})
+    with pytest.raises(DataError, match=r"without a name \('Unnamed: 0'\).*pass ignore=\['Unnamed: 0'\]"):
+        from_frame(frame)
+    assert from_frame(frame, ignore="Unnamed: 0").feature_names == ("f",)
+    assert from_frame(frame, keep="Unnamed: 0").feature_names == ("Unnamed: 0", "f")
+
+
+@pytest.mark.parametrize("options", [{}, {"qid": "QID"}])
+def test_query_ids_in_the_index_are_told(options):
+    frame = pd.DataFrame({"f": [1.0, 2.0]}, index=pd.Index([7, 8], name=options.get("qid", "query_id")))
+    with pytest.raises(DataError, match=r"are in the frame's index, expected a column: frame.reset_index\(\)"):
+        from_frame(frame, **options)
+    assert list(from_frame(frame.reset_index(), **options).qid) == ["7", "8"]
+
+
+def test_one_name_is_not_its_letters():
+    frame = pd.DataFrame({"qid": [1, 1], "rating": [3, 4], "bm25": [0.5, 0.7]})
+    assert from_frame(frame, keep="rating").feature_names == ("rating", "bm25")
+    assert from_frame(frame, ignore="rating").feature_names == ("bm25",)
+    assert from_frame(frame, features="bm25").feature_names == ("bm25",)
+
+
+def test_sparse_columns_are_told():
+    with pytest.raises(DataError, match=r"column 'f' is sparse, expected a dense one: \.sparse\.to_dense\(\)"):
+        from_frame(pd.DataFrame({"qid": [1, 1], "f": pd.arrays.SparseArray([0.0, 1.0])}))
 
 
 def test_no_frame():

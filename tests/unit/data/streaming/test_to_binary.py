@@ -30,7 +30,7 @@ def _source(path: Path, **options: Any) -> Source:
 def test_ids_that_are_too_large_for_floating_point_numbers_are_refused_by_blocks_too(tmp_path: Path) -> None:
     table = pytest.importorskip("pyarrow").table({"qid": [1.0, 2.0**53, 2.0**53 + 2], "f": [1, 2, 3]})
     pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "a.parquet", row_group_size=1)
-    message = r"a\.parquet: qid \(column 'qid'\) is 9007199254740992.0 in row 2; float64 holds"
+    message = r"a\.parquet: qid \(column 'qid'\) is 9007199254740992 in row 2; float64 holds"
     with pytest.raises(DataError, match=message):
         convert_to_binary(_source(tmp_path / "a.parquet"), tmp_path / "b.gradrank")
     with pytest.raises(DataError, match=message):
@@ -131,6 +131,7 @@ def test_group_sizes_and_options_of_letor(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("".join(f"{row % 3} 0:{row} 2:nan\n" for row in range(60)))
     (tmp_path / "a.txt.query").write_text("20\n39\n1\n")
     _same_folder(tmp_path / "a.txt", tmp_path, missing=True, zero_based=True, n_features=5)
+    _same_folder(tmp_path / "a.txt", tmp_path, missing=True, absent_missing=True, zero_based=True, n_features=5)
 
 
 def test_csv_with_true_and_false_blank_lines_and_a_mark(tmp_path: Path) -> None:

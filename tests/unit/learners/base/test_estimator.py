@@ -101,6 +101,30 @@ def test_eval_set_is_validation_data() -> None:
         LambdaMART().fit(TRAIN, valid=VALI, eval_set=[VALI])
 
 
+def test_one_set_need_not_stand_in_a_list() -> None:
+    features, labels, qid = VALI.X, VALI.label(), VALI.query_of_row()
+    curves = []
+    for arguments in (
+        {"valid": VALI},
+        {"eval_set": VALI},
+        {"eval_set": [VALI]},
+        {"eval_set": VALI.to_frame()},
+        {"eval_set": [(features, labels)], "eval_qid": [qid]},
+        {"eval_set": (features, labels), "eval_qid": qid},
+        {"eval_set": (features.tolist(), labels), "eval_qid": [qid]},
+        {"eval_set": (features, labels, qid)},
+    ):
+        learner = LambdaMART(n_estimators=3, random_state=1).fit(TRAIN, **arguments)
+        curves.append(learner.record_.curves["valid"])
+    assert all(curve == curves[0] for curve in curves)
+    two = LambdaMART(n_estimators=3, random_state=1).fit(TRAIN, eval_set=(TRAIN, VALI))
+    assert two.record_.curves["valid2"] == curves[0]
+    with pytest.raises(TrainingError, match=r"eval_qid has .* for the 1 sets of eval_set: it is a list with one list"):
+        LambdaMART().fit(TRAIN, eval_set=[(features, labels)], eval_qid=qid)
+    with pytest.raises(TrainingError, match="valid is a list of 1 sets, expected one, or several by name"):
+        LambdaMART().fit(TRAIN, valid=[VALI])
+
+
 # ---------------------------------------------------------------- score
 @pytest.mark.parametrize("objective", ["NDCG@10", "MAP", "Lambda(MRR)", "Regression"])
 def test_score_does_not_depend_on_the_objective(objective: str) -> None:
@@ -230,7 +254,8 @@ def test_objectives_of_other_tools_are_told_what_comes_next(theirs, ours) -> Non
     ("word", "hint"),
     [("group", "qid="), ("eval_group", "eval_qid="), ("eval_at", "measure="), ("callbacks", r"LambdaMART\(callbacks="),
      ("early_stopping_rounds", r"LambdaMART\(early_stopping_rounds="), ("num_boost_round", r"\(n_estimators="),
-     ("sampleweight", "did you mean 'sample_weight'")],
+     ("init_score", "base="), ("base_margin", "base="), ("xgb_model", "base="), ("feature_name", "frame"),
+     ("group_id", "qid="), ("sampleweight", "did you mean 'sample_weight'")],
 )  # fmt: skip
 def test_arguments_of_other_tools_fit_are_told_where_they_belong(word, hint) -> None:
     with pytest.raises(TypeError, match=rf"LambdaMART.fit has no argument '{word}'.*{hint}"):

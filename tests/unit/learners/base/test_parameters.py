@@ -85,6 +85,20 @@ def test_names_of_other_tools_get_a_hint(given: str, hint: str) -> None:
         algorithm("lambdamart")(**{given: 1})  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("given", "instead"),
+    [("eval_at", "measure='NDCG@10'"), ("lambdarank_truncation_level", "truncation=30"), ("gamma", "lightgbm={"),
+     ("reg_alpha", "lightgbm={"), ("device", "processors"), ("class_weight", "gains weigh labels")],
+)  # fmt: skip
+def test_what_other_tools_have_and_nothing_here_has_is_told(given: str, instead: str) -> None:
+    """The nearest name would mislead: reg_alpha is not reg_lambda."""
+    with pytest.raises(TypeError, match=f"has no parameter '{given}': .*{instead}"):
+        algorithm("lambdamart")(**{given: 1})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=f"has no parameter '{given}'") as told:
+        algorithm("ranksvm")(**{given: 1})  # type: ignore[arg-type]
+    assert "lightgbm" not in str(told.value)
+
+
 # ---------------------------------------------------------------- every learner
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_learner_declares_and_explains_its_parameters(name: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -15,6 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gradrank.data.artificial import make_data
+from gradrank.errors import DoubtfulDataWarning
+from gradrank.evaluation import evaluate
 from gradrank.learners import LambdaMART, RankBoost, RankSVM
 from gradrank.learners.base.estimator import RankingEstimator
 from gradrank.measures import MAP, NDCG
@@ -87,6 +92,24 @@ def test_without_routing_a_column_of_query_ids_does() -> None:
     learner = RankBoost(n_estimators=10)
     found = cross_val_score(learner, frame, Y, groups=QID, cv=FOLDS)
     np.testing.assert_allclose(found, by_hand(learner, NDCG(10)))
+
+
+def test_folds_that_cut_queries_are_told() -> None:
+    frame = pd.DataFrame(X).assign(qid=[f"query {number}" for number in QID])
+    learner = LambdaMART(n_estimators=3)
+    with pytest.warns(DoubtfulDataWarning, match="45 queries of the data have the id of a query of the training data"):
+        cut = cross_val_score(learner, frame, Y, cv=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DoubtfulDataWarning)
+        whole = cross_val_score(learner, frame, Y, cv=FOLDS, groups=QID)
+    assert abs(cut.mean() - whole.mean()) > 0.1
+    fitted = clone(learner).fit(frame.iloc[:300], Y[:300])
+    with pytest.warns(DoubtfulDataWarning, match="for system 'new', have the id"):
+        [remark] = evaluate(frame.iloc[300:].assign(label=Y[300:]), {"new": fitted}, "NDCG").remarks
+    assert "GroupKFold" in remark
+    # Query ids may be what people searched for: they do not travel with a model.
+    assert b"query 7" not in pickle.dumps(fitted)
+    assert pickle.loads(pickle.dumps(fitted)).score(frame, Y) == fitted.score(frame, Y)
 
 
 def test_notebooks_show_parameters_and_the_learning_curve() -> None:

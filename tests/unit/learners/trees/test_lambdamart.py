@@ -502,6 +502,7 @@ def test_clone_and_grid_search_with_groups() -> None:
         ({"monotone_constraints": (1, 0, 0, 0, 0, 0), "split": "mse"}, "monotone_constraints go with"),
         ({"categorical_feature": ("color",)}, "'color' is not among"),
         ({"categorical_feature": (9,)}, "out of range"),
+        ({"categorical_feature": (0,)}, r"'f1' holds -?[0-9.]+, expected whole numbers from 0 to"),
         ({"objective": "NDGC"}, "did you mean NDCG"),
         ({"measure": "NDCG@0"}, "cut-off is 0"),
         ({"lightgbm": {"lambda_l1": -1}}, "LightGBM refuses"),
