@@ -11,6 +11,7 @@ from gradrank.data.artificial import make_splits
 from gradrank.errors import DataError
 from gradrank.measures import NDCG
 from gradrank.models.trees.ensemble import TreeEnsemble
+from gradrank.objectives import Differences
 from gradrank.selection import distil as distil_module
 from gradrank.selection.auto import AutoResult, auto
 from gradrank.selection.distil import STUDENTS, Distilled, distil
@@ -62,24 +63,53 @@ def test_curve_has_cost_and_value_of_what_could_be_served(result: AutoResult, di
 
 def test_every_student_learns(result: AutoResult) -> None:
     test = SETS["test"]
-    room = distil_module._Classroom(result, NDCG(10), None)
+    room = distil_module._Classroom(result, NDCG(10), 1.0, None)
     for student in STUDENTS:
         served = room.taught(replace(student, leaves=5), 20)
         assert NDCG(10).mean(served.make().predict(test), test) > 0.7, student
 
 
+def test_a_student_of_the_function_says_what_the_portfolio_says(result: AutoResult) -> None:
+    """On documents that neither has seen; a model of as many trees that learned from labels is further from it."""
+    test = SETS["test"]
+    room = distil_module._Classroom(result, NDCG(10), 60.0, None)
+    assert room._function.data.n_docs >= 10_000 > result.pool.n_docs, "few documents are made more"
+    (student, *_) = STUDENTS
+    served = room.taught(student, 60)
+    loss = Differences("teacher").bind(test.with_label("teacher", result.ranker.predict(test))).loss
+
+    def distance(scores: np.ndarray) -> float:
+        factor = min(np.linspace(0.1, 10.0, 200), key=lambda each: loss(each * scores) or 0.0)
+        return float(loss(factor * scores) or 0.0) / float(loss(0.0 * scores) or 1.0)
+
+    plain = result.members[0].parts[0][1]
+    assert distance(served.make().predict(test)) < 0.5 * distance(plain.predict(test))
+
+
+def test_judges_are_taught_by_models_that_have_not_seen_the_fold(result: AutoResult) -> None:
+    room = distil_module._Classroom(result, NDCG(10), 1.0, None)
+    function = room._function
+    shown = slice(0, 50)
+    whole = result.ranker.predict(function.data.X[shown])
+    np.testing.assert_allclose(function.scores(None)[shown], whole, atol=1e-9)
+    for fold in range(result.folds):
+        expected = np.zeros(50)
+        for weight, member in zip(result.blend.weights, result.members, strict=True):
+            own = len(member.parts) // result.folds
+            for factor, ranker in member.parts[fold * own : (fold + 1) * own]:
+                expected += weight * factor * result.folds * ranker.predict(function.data.X[shown])
+        np.testing.assert_allclose(function.scores(fold)[shown], expected, atol=1e-9)
+
+
 # Under λ's the teacher orders only documents of equal labels: it gets a larger share than by default.
-@pytest.mark.parametrize(("kind", "loss"), [("squares", 0.1), ("lambdas", 0.02)])
-def test_the_teacher_counts(kind: str, loss: float, result: AutoResult, monkeypatch: pytest.MonkeyPatch) -> None:
-    student = next(student for student in STUDENTS if student.kind == kind)
-    if kind == "lambdas":
-        student = replace(student, share=0.8)
-    room = distil_module._Classroom(result, NDCG(10), None)
-    before = room.taught(student, 20).value
-    monkeypatch.setattr(room, "_teacher", -4.0 * room._teacher)
-    if kind == "squares":
-        student = replace(student, share=0.2)
-    assert room.taught(student, 20).value < before - loss
+def test_the_teacher_counts(result: AutoResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distil_module, "_TEACHERS_SHARE", 0.8)
+    student = next(student for student in STUDENTS if student.kind == "lambdas")
+    before = distil_module._Classroom(result, NDCG(10), 1.0, None).taught(student, 20).value
+    turned = replace(
+        result, members=tuple(replace(member, out_of_fold=-4.0 * member.out_of_fold) for member in result.members)
+    )
+    assert distil_module._Classroom(turned, NDCG(10), 1.0, None).taught(student, 20).value < before - 0.02
 
 
 def test_queries_that_stay_apart_judge() -> None:
