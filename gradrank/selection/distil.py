@@ -1,12 +1,10 @@
 """A portfolio at about the cost of one model: pruned, or distilled into a single model of trees.
 
-A student learns what the portfolio (the teacher) thinks of documents, in one of two ways. As a function: it comes as
-close as it can to the differences of the teacher's scores within queries, of the real documents and of made-up ones
-(:mod:`gradrank.selection.made_up`), by large trees whose leaves are all fitted once more in the end. By λ's, with the
-labels: those order documents of different labels, the teacher's order those of equal ones; there the teacher speaks of
-each query by models that have not seen it, as of queries that it has learned by heart it could tell only their labels.
-Students are judged as members are, by others of their kind that were taught without a fold's queries, by models that
-have not seen them.
+A student learns what the portfolio (the teacher) says of documents: it comes as close as it can to the differences of
+the teacher's scores within queries, of the real documents and of made-up ones (:mod:`gradrank.selection.made_up`), by
+large trees whose leaves are all fitted once more in the end. Students are judged as members are, by others of their
+kind that were taught without a fold's queries, by models that have not seen them either: a teacher that has seen them
+gives them away even where it speaks of other queries.
 """
 
 from __future__ import annotations
@@ -16,19 +14,18 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.combine.ensemble import added_up
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, GradrankWarning
 from gradrank.learners.algorithms import algorithm
 from gradrank.learners.trees.lambdamart import LambdaMART
 from gradrank.learners.trees.refit_leaves import refit_leaves
 from gradrank.learners.trees.size_rule import LOSSGUIDE, mean_weight, shape_by_size
-from gradrank.measures import NDCG, AnyMeasure, as_measure
+from gradrank.measures import AnyMeasure, as_measure
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.ensemble import TreeEnsemble
 from gradrank.models.trees.merge import merged
@@ -42,33 +39,13 @@ from gradrank.selection.members import Member
 
 TEACHER = "taught_by_portfolio"
 """The label source of what a student learns."""
-ORDER = "order_of_portfolio"
-"""The same as grades, for λ's."""
-# Grades of the teacher's first documents: 4 for the first, 3 for the next two, and so on; 0 for the rest.
-_GRADES = ((1, 4.0), (3, 3.0), (6, 2.0), (10, 1.0))
 
 
-@dataclass(frozen=True)
-class Student:
-    """How a student learns."""
-
-    kind: Literal["function", "lambdas"]
-    leaves: int
-    """Most leaves of a tree."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        return f"student {self.kind}, {self.leaves} leaves"
-
-
-STUDENTS = (Student("function", 63), Student("lambdas", 15), Student("function", 127), Student("lambdas", 31))
-"""In the order in which they are tried; the first always is."""
+LEAVES = (63, 127, 31)
+"""Of the trees of students, in the order in which they are tried; the first always are."""
 # So that the sum of all steps is the same for few trees and many.
-_ALL_STEPS = {"function": 20.0, "lambdas": 10.0}
+_ALL_STEPS = 20.0
 _LOWEST_RATE, _HIGHEST_RATE = 0.03, 0.3
-# By λ's: weight of the teacher's order beside that of labels.
-_TEACHERS_SHARE = 0.5
 # Documents, real ones and made-up ones, that the teacher scores for a lesson: as many as a share of the budget allows.
 _FEWEST_SCORED, _MOST_SCORED = 10_000, 150_000
 _SCORING_SHARE = 0.25
@@ -160,11 +137,11 @@ def distil(
     most = max(1, int(factor * single))
     points = [_refitted(result, number, n_jobs) for number in range(len(result.members)) if _steps(result, number)]
     classroom = _Classroom(result, measure, budget, n_jobs)
-    for student in STUDENTS:
+    for leaves in LEAVES:
         spent = time.perf_counter() - began
         if classroom.lessons and spent + spent / classroom.lessons > budget:
             break
-        points.append(classroom.taught(student, most))
+        points.append(classroom.taught(leaves, most))
     points += _ensembles(result, measure, n_jobs)
     allowed = [point for point in points if point.trees <= most and not point.name.startswith("sum")]
     if not allowed:
@@ -267,20 +244,23 @@ class _Classroom:
         self.lessons = 0
         self._part = parts_of(result.pool.n_queries, result.folds, result.random_state)
 
-    def taught(self, student: Student, trees: int) -> Served:
-        """Teach a student on all queries, after others were taught to judge it."""
+    def taught(self, leaves: int, trees: int) -> Served:
+        """Teach a student of so many leaves and trees on all queries, after others were taught to judge it."""
         result, pool = self.result, self.result.pool
-        rate = float(np.clip(_ALL_STEPS[student.kind] / trees, _LOWEST_RATE, _HIGHEST_RATE))
+        rate = float(np.clip(_ALL_STEPS / trees, _LOWEST_RATE, _HIGHEST_RATE))
         parameters: dict[str, Any] = {
-            **self._learning(student),
+            "objective": str(Differences(TEACHER)),
+            # The function is known exactly: neither rounded gradients nor much shrinking would do it justice.
+            "quantized": False,
+            "reg_lambda": 1.0,
             "grow_policy": LOSSGUIDE,
-            "num_leaves": student.leaves,
+            "num_leaves": leaves,
             "learning_rate": rate,
             "n_estimators": trees,
             "random_state": result.random_state,
         }
-        member = Member(student.name, "student", "lambdamart", parameters)
-        whole = self._lesson(student, member, None)
+        member = Member(f"student, {leaves} leaves", "student", "lambdamart", parameters)
+        whole = self._lesson(member, None)
         if result.judged_on is not pool:
             scores = whole.grouped_scores(result.judged_on, n_jobs=self.n_jobs)
         else:
@@ -288,37 +268,20 @@ class _Classroom:
             for fold in range(result.folds):
                 left_out = self._part == fold
                 rows = np.repeat(left_out, pool.sizes)
-                ranker = self._lesson(student, member, fold)
+                ranker = self._lesson(member, fold)
                 scores[rows] = ranker.grouped_scores(pool.take_queries(left_out), n_jobs=self.n_jobs)
         self.lessons += 1
         value = self.measure.parts[0].bind(result.judged_on, n_jobs=self.n_jobs).mean(scores)
-        return _of(student.name, value, whole, pool)
+        return _of(member.name, value, whole, pool)
 
-    def _learning(self, student: Student) -> dict[str, Any]:
-        if student.kind == "function":
-            # The function is known exactly: neither rounded gradients nor much shrinking would do it justice.
-            return {"objective": str(Differences(TEACHER)), "reg_lambda": 1.0, "quantized": False}
-        source = self.measure.parts[0].source
-        upper = NDCG() if source is None else NDCG(label=source)
-        return {"objective": f"Tiered({upper}, {NDCG(label=ORDER)}, weight={_TEACHERS_SHARE:g}, zeros=true)"}
-
-    def _lesson(self, student: Student, member: Member, without: int | None) -> Ranker:
+    def _lesson(self, member: Member, without: int | None) -> Ranker:
         """Teach one student, on all queries or without those of a fold."""
-        if student.kind == "lambdas":
-            data = self._ordered
-            return _fit(member, data if without is None else data.take_queries(self._part != without), {}, self.n_jobs)
-        function = self._function
-        data = function.data.with_label(TEACHER, function.scores(without))
+        data = self._function.data.with_label(TEACHER, self._function.scores(without))
         if without is not None:
-            data = data.take_queries(self._part[function.origin] != without)
+            data = data.take_queries(self._part[self._function.origin] != without)
         ranker = _fit(member, data, {}, self.n_jobs)
         assert isinstance(ranker, TreeEnsemble)
         return refit_leaves(ranker, data, TEACHER, n_jobs=self.n_jobs)
-
-    @cached_property
-    def _ordered(self) -> RankingData:
-        teacher = added_up(self.result.blend.weights, [member.out_of_fold for member in self.result.members])
-        return self.result.pool.with_label(ORDER, _graded(teacher, self.result.pool))
 
     @cached_property
     def _function(self) -> _Function:
@@ -367,23 +330,6 @@ def _models_of_fold(result: AutoResult, fold: int) -> list[tuple[float, Ranker]]
         models = member.parts[fold * own : (fold + 1) * own]
         found += [(weight * factor * result.folds, ranker) for factor, ranker in models if weight > 0.0]
     return found
-
-
-def _graded(scores: FloatArray, data: RankingData) -> FloatArray:
-    """Grades by rank in the query.
-
-    >>> data = RankingData.from_arrays([[0.0]] * 4, qid=[1, 1, 1, 2])
-    >>> _graded(np.array([0.1, 0.3, 0.2, 0.0]), data).tolist()
-    [3.0, 4.0, 3.0, 4.0]
-    """
-    query = data.query_of_row()
-    order = np.lexsort((-scores, query))
-    rank = np.empty(data.n_docs, dtype=np.int64)
-    rank[order] = np.arange(data.n_docs) - data.indptr[query[order]]
-    grades = np.zeros(data.n_docs)
-    for below, grade in reversed(_GRADES):
-        grades[rank < below] = grade
-    return grades
 
 
 def _microseconds(ranker: Ranker, data: RankingData, documents: int = _TIMED_DOCS, n_jobs: int | None = 1) -> float:
