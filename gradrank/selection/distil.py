@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, GradrankWarning
+from gradrank.evaluation.significance import t_test
 from gradrank.learners.algorithms import algorithm
 from gradrank.learners.trees.lambdamart import LambdaMART
 from gradrank.learners.trees.refit_leaves import refit_leaves
 from gradrank.learners.trees.size_rule import LOSSGUIDE, mean_weight, shape_by_size
-from gradrank.measures import AnyMeasure, as_measure
+from gradrank.measures import AnyMeasure, BoundMeasure, as_measure
 from gradrank.models.ranker import Ranker
 from gradrank.models.trees.ensemble import TreeEnsemble
 from gradrank.models.trees.merge import merged
@@ -51,6 +52,8 @@ _FEWEST_SCORED, _MOST_SCORED = 10_000, 150_000
 _SCORING_SHARE = 0.25
 _MOST_COPIES = 30
 _PRUNED = (1, 2, 4, 8)
+# A member takes a student's place if chance would put it as far ahead less often than this, for all members together.
+_CHANCE = 0.05
 # Documents whose scoring is timed, and how often.
 _TIMED_DOCS, _TIMED = 20_000, 3
 _TIMED_FOR_LESSON = 1_000
@@ -69,6 +72,8 @@ class Served:
     """Time to score a document, on one thread."""
     make: Callable[[], Ranker] = field(repr=False)
     """Gives the ranker; a member is trained for it, on all queries."""
+    per_query: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
+    """The values that it is judged by, one for each query; empty for sums, which are not chosen."""
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -135,19 +140,19 @@ def distil(
     began = time.perf_counter()
     single = _steps(result, 0)
     most = max(1, int(factor * single))
-    points = [_refitted(result, number, n_jobs) for number in range(len(result.members)) if _steps(result, number)]
-    classroom = _Classroom(result, measure, budget, n_jobs)
+    bound = measure.parts[0].bind(result.judged_on, n_jobs=n_jobs)
+    members = [
+        _refitted(result, number, bound, n_jobs) for number in range(len(result.members)) if _steps(result, number)
+    ]
+    students: list[Served] = []
+    classroom = _Classroom(result, bound, budget, n_jobs)
     for leaves in LEAVES:
         spent = time.perf_counter() - began
-        if classroom.lessons and spent + spent / classroom.lessons > budget:
+        if students and spent + spent / len(students) > budget:
             break
-        points.append(classroom.taught(leaves, most))
-    points += _ensembles(result, measure, n_jobs)
-    allowed = [point for point in points if point.trees <= most and not point.name.startswith("sum")]
-    if not allowed:
-        allowed = points[:1]
-    chosen = max(allowed, key=lambda point: point.value)
-    curve = tuple(sorted(points, key=lambda point: point.trees))
+        students.append(classroom.taught(leaves, most))
+    chosen = _chosen(students, [member for member in members if member.trees <= most], result.judged_on)
+    curve = tuple(sorted((*members, *students, *_ensembles(result, measure, n_jobs)), key=lambda point: point.trees))
     ranker = chosen.make()
     ranker.remember(
         **{
@@ -161,6 +166,22 @@ def distil(
         }
     )
     return Distilled(ranker, chosen.name, most, curve, time.perf_counter() - began)
+
+
+def _chosen(students: Sequence[Served], members: Sequence[Served], judged_on: RankingData) -> Served:
+    """The best student, unless a member is ahead of it by more than chance explains among so many.
+
+    Of dozens of members the best one is partly the luckiest one; and students are judged by others that were taught by
+    fewer models.
+    """
+    student = max(students, key=lambda point: point.value)
+    ahead = [
+        member
+        for member in members
+        if member.value > student.value
+        and t_test(member.per_query, student.per_query, weights=judged_on.weight).p < _CHANCE / len(members)
+    ]
+    return max(ahead, key=lambda point: point.value, default=student)
 
 
 def _steps(result: AutoResult, number: int) -> int:
@@ -181,7 +202,7 @@ def _fit(member: Member, data: RankingData, changes: dict[str, Any], n_jobs: int
     return learner.ranker_
 
 
-def _refitted(result: AutoResult, number: int, n_jobs: int | None) -> Served:
+def _refitted(result: AutoResult, number: int, bound: BoundMeasure, n_jobs: int | None) -> Served:
     """A member of trees, trained once on all queries with the number of trees that cross-fitting found."""
     row, steps = result.rows[number], _steps(result, number)
 
@@ -193,7 +214,7 @@ def _refitted(result: AutoResult, number: int, n_jobs: int | None) -> Served:
 
     # A model of a fold has as many trees, and takes as long.
     cost = _microseconds(result.members[number].parts[0][1], result.pool)
-    return Served(row.member.name, row.value, steps, cost, make)
+    return Served(row.member.name, row.value, steps, cost, make, bound.values(result.members[number].scores))
 
 
 def _shape_of_folds(member: Member, result: AutoResult) -> dict[str, Any]:
@@ -239,9 +260,8 @@ def _of(name: str, value: float, ranker: Ranker, data: RankingData) -> Served:
 class _Classroom:
     """Students of one teacher."""
 
-    def __init__(self, result: AutoResult, measure: AnyMeasure, budget: float, n_jobs: int | None) -> None:
-        self.result, self.measure, self.budget, self.n_jobs = result, measure, budget, n_jobs
-        self.lessons = 0
+    def __init__(self, result: AutoResult, bound: BoundMeasure, budget: float, n_jobs: int | None) -> None:
+        self.result, self.bound, self.budget, self.n_jobs = result, bound, budget, n_jobs
         self._part = parts_of(result.pool.n_queries, result.folds, result.random_state)
 
     def taught(self, leaves: int, trees: int) -> Served:
@@ -270,9 +290,7 @@ class _Classroom:
                 rows = np.repeat(left_out, pool.sizes)
                 ranker = self._lesson(member, fold)
                 scores[rows] = ranker.grouped_scores(pool.take_queries(left_out), n_jobs=self.n_jobs)
-        self.lessons += 1
-        value = self.measure.parts[0].bind(result.judged_on, n_jobs=self.n_jobs).mean(scores)
-        return _of(member.name, value, whole, pool)
+        return replace(_of(member.name, self.bound.mean(scores), whole, pool), per_query=self.bound.values(scores))
 
     def _lesson(self, member: Member, without: int | None) -> Ranker:
         """Teach one student, on all queries or without those of a fold."""
