@@ -71,6 +71,6 @@ class BoundDifferences(BoundObjective):
         """See BoundObjective.gradients."""
         return Gradients((self._weight * self._left(scores)).astype(np.float32), self._rhos)
 
-    def loss(self, scores: NDArray[np.float64]) -> float | None:
+    def loss(self, scores: NDArray[np.float64]) -> float:
         """See BoundObjective.loss."""
         return float((0.5 * self._weight * self._left(scores) ** 2).sum())

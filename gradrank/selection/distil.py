@@ -74,6 +74,8 @@ class Served:
     """Gives the ranker; a member is trained for it, on all queries."""
     per_query: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
     """The values that it is judged by, one for each query; empty for sums, which are not chosen."""
+    distance: float = np.nan
+    """Of a student: how far it is from its teacher on queries that neither has seen."""
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -169,12 +171,12 @@ def distil(
 
 
 def _chosen(students: Sequence[Served], members: Sequence[Served], judged_on: RankingData) -> Served:
-    """The best student, unless a member is ahead of it by more than chance explains among so many.
+    """The student closest to its teacher, unless a member is ahead of it by more than chance explains among so many.
 
-    Of dozens of members the best one is partly the luckiest one; and students are judged by others that were taught by
-    fewer models.
+    How close students are is known far better than which of them ranks better. Of dozens of members the best one is
+    partly the luckiest one; and students are judged by others that were taught by fewer models.
     """
-    student = max(students, key=lambda point: point.value)
+    student = min(students, key=lambda point: point.distance)
     ahead = [
         member
         for member in members
@@ -283,23 +285,35 @@ class _Classroom:
         whole = self._lesson(member, None)
         if result.judged_on is not pool:
             scores = whole.grouped_scores(result.judged_on, n_jobs=self.n_jobs)
+            distance = _distance(self._apart, scores)
         else:
-            scores = np.zeros(pool.n_docs)
+            scores, distance = np.zeros(pool.n_docs), 0.0
             for fold in range(result.folds):
+                ranker = self._lesson(member, fold)
                 left_out = self._part == fold
                 rows = np.repeat(left_out, pool.sizes)
-                ranker = self._lesson(member, fold)
                 scores[rows] = ranker.grouped_scores(pool.take_queries(left_out), n_jobs=self.n_jobs)
-        return replace(_of(member.name, self.bound.mean(scores), whole, pool), per_query=self.bound.values(scores))
+                asked = self._asked(fold).take_queries(self._part[self._function.origin] == fold)
+                distance += _distance(asked, ranker.grouped_scores(asked, n_jobs=self.n_jobs))
+        value, per_query = self.bound.mean(scores), self.bound.values(scores)
+        return replace(_of(member.name, value, whole, pool), per_query=per_query, distance=distance)
 
     def _lesson(self, member: Member, without: int | None) -> Ranker:
         """Teach one student, on all queries or without those of a fold."""
-        data = self._function.data.with_label(TEACHER, self._function.scores(without))
+        data = self._asked(without)
         if without is not None:
             data = data.take_queries(self._part[self._function.origin] != without)
         ranker = _fit(member, data, {}, self.n_jobs)
         assert isinstance(ranker, TreeEnsemble)
         return refit_leaves(ranker, data, TEACHER, n_jobs=self.n_jobs)
+
+    def _asked(self, without: int | None) -> RankingData:
+        return self._function.data.with_label(TEACHER, self._function.scores(without))
+
+    @cached_property
+    def _apart(self) -> RankingData:
+        held = self.result.judged_on
+        return held.with_label(TEACHER, self.result.ranker.grouped_scores(held, n_jobs=self.n_jobs))
 
     @cached_property
     def _function(self) -> _Function:
@@ -338,6 +352,11 @@ class _Function:
     def scores(self, without: int | None) -> FloatArray:
         """Those of the whole portfolio, or of its models that have not seen a fold's queries."""
         return np.asarray(self.by_fold.mean(axis=0) if without is None else self.by_fold[without])
+
+
+def _distance(data: RankingData, scores: FloatArray) -> float:
+    """How far scores are from what the teacher says, by differences within queries."""
+    return Differences(TEACHER).bind(data).loss(scores)
 
 
 def _models_of_fold(result: AutoResult, fold: int) -> list[tuple[float, Ranker]]:

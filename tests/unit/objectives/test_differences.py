@@ -34,12 +34,11 @@ def test_gradients_are_derivatives_of_the_loss() -> None:
     np.testing.assert_allclose(bound.gradients(scores).lambdas, slopes_of(bound, scores), rtol=1e-4, atol=1e-5)
     # The loss is quadratic: second differences are exact.
     loss = bound.loss(scores)
-    assert loss is not None
     for row in range(0, data.n_docs, 3):
         up, down = scores.copy(), scores.copy()
         up[row] += 1.0
         down[row] -= 1.0
-        second = (bound.loss(up) or 0.0) + (bound.loss(down) or 0.0) - 2.0 * loss
+        second = bound.loss(up) + bound.loss(down) - 2.0 * loss
         assert bound.gradients(scores).rhos[row] == pytest.approx(second, rel=1e-4, abs=1e-5)
 
 

@@ -57,7 +57,7 @@ def test_a_member_must_be_ahead_by_more_than_chance_explains() -> None:
         values = base + ahead + rng.normal(0.0, noise, 400)
         return Served(name, float(values.mean()), 10, 1.0, lambda: pytest.fail("not to be made"), values)
 
-    students = [served("worse", -0.01, 0.0), served("student", 0.0, 0.0)]
+    students = [replace(served("far", 0.001, 0.0), distance=2.0), replace(served("student", 0.0, 0.0), distance=1.0)]
     lucky = [served(f"member {number}", 0.0, 0.1) for number in range(40)]
     assert max(member.value for member in lucky) > base.mean() + 0.008
     assert distil_module._chosen(students, lucky, data).name == "student"
@@ -87,11 +87,12 @@ def test_a_student_of_the_function_says_what_the_portfolio_says(result: AutoResu
     loss = Differences("teacher").bind(test.with_label("teacher", result.ranker.predict(test))).loss
 
     def distance(scores: np.ndarray) -> float:
-        factor = min(np.linspace(0.1, 10.0, 200), key=lambda each: loss(each * scores) or 0.0)
-        return float(loss(factor * scores) or 0.0) / float(loss(0.0 * scores) or 1.0)
+        factor = min(np.linspace(0.1, 10.0, 200), key=lambda each: loss(each * scores))
+        return loss(factor * scores) / loss(0.0 * scores)
 
     plain = result.members[0].parts[0][1]
     assert distance(served.make().predict(test)) < 0.5 * distance(plain.predict(test))
+    assert served.distance < room.taught(2, 60).distance
 
 
 def test_judges_are_taught_by_models_that_have_not_seen_the_fold(result: AutoResult) -> None:
