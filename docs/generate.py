@@ -26,6 +26,9 @@ from gradrank.measures import CONVENTIONS, REGISTRY, Graded, Measure
 
 # How the help of a parameter says what takes the place of None.
 MEANT = re.compile(r"\bNone\b(?:, [^;]*?| or [^ ]+)? (?:is|takes) (.+?)(?:;|\.(?:\s|$))")
+# Code within a line, and the names of options in it.
+INLINE = re.compile(r"(?<=<code>)[^<\n]*-[^<\n]*(?=</code>)")
+OPTION = re.compile(r"(?<!\S)--?[A-Za-z][\w-]*")
 EXAMPLES = Path(__file__).parent / "reference" / "command_examples.md"
 # Parameters that every measure has; shown once.
 SHARED = ("ties", "empty", "unjudged", "precision")
@@ -71,6 +74,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if source not in run_tutorials.tutorials():
         return markdown
     return run_tutorials.as_page(followed(source, source.read_text(encoding="utf-8")), source.stem)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Keep the names of options in one line: browsers may break them behind each hyphen."""
+    return INLINE.sub(lambda code: OPTION.sub(r'<span class="option">\g<0></span>', code[0]), html)
 
 
 @cache
@@ -124,13 +132,11 @@ def learners_page() -> str:
             "",
             text.split("\nParameters\n---")[0].strip(),
         ]
-        lines += ["", "| parameter | default | values | searched | option |", "|---|---|---|---|---|"]
+        lines += ["", "| parameter | meaning | default | values |", "|---|---|---|---|"]
         for item in kind.declared.values():
-            option = ", ".join(f"`{flag}`" for flag in item.option_names) if item.command_line else ""
-            values = item.expected if item.kind != "free" else f"`{item.annotation}`"
-            searched = "" if item.search is None else str(item.search)
-            cells = (f"`{item.name}`: {item.help}", default_of(item), values, searched, option)
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+            flags = item.option_names if item.command_line else ()
+            names = "<br>".join(f"`{word}`" for word in (item.name, *flags))
+            lines.append(f"| {names} | {escaped(item.help)} | {default_of(item)} | {values_of(item)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -142,6 +148,13 @@ def default_of(item: Any) -> str:
         return "[by the data](../guides/defaults.md)"
     meant = MEANT.search(item.help)
     return f"`None`: {meant[1]}" if meant else "`None`"
+
+
+def values_of(item: Any) -> str:
+    """What a parameter may be, and where `gradrank tune` looks."""
+    kinds = ", ".join(f"`{kind}`" for kind in str(item.annotation).split(" | "))
+    values = kinds if item.kind == "free" else escaped(item.expected)
+    return values if item.search is None else f"{values}<br>searched {escaped(str(item.search))}"
 
 
 # ---------------------------------------------------------------------- measures

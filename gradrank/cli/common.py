@@ -277,7 +277,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
         raise DataError(f"cannot be read: {error.strerror}", path=path) from None
     except UnicodeDecodeError:
         raise DataError("is not TOML: it is not UTF-8 text", path=path) from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also of a number with thousands of digits
         raise DataError(f"is not TOML: {error}", path=path) from None
     except RecursionError:
         raise DataError("is not TOML that can be read: it is nested too deeply", path=path) from None

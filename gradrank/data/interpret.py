@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 from os import PathLike
 from typing import Any, ParamSpec, TypeVar
@@ -78,7 +78,7 @@ def as_ranking_data(
     each = {f"y[{name!r}]": column for name, column in y.items()} if isinstance(y, Mapping) else {"y": y}
     check_same_order({"X": X, **each, "qid": qid, "docid": docid, "sample_weight": sample_weight})
     named = {"labels": labels, "weight": weight, "features": features, "keep": keep, "ignore": ignore}
-    given = [name for name, value in named.items() if value is not None and not (name != "labels" and len(value) == 0)]
+    given = [name for name, value in named.items() if value is not None and (name == "labels" or not _is_empty(value))]
     if isinstance(X, RankingData):
         if y is not None or qid is not None:
             raise DataError("RankingData holds its labels and queries: give y and qid with arrays only")
@@ -99,6 +99,10 @@ def as_ranking_data(
             raise DataError(f"X is a {type(X).__name__}, which has no named columns: {given[0]}= goes with frames only")
         data = _of_arrays(X, y, qid, group, docid, regroup)
     return data if sample_weight is None else data.with_sample_weight(sample_weight)
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, Sized) and len(value) == 0
 
 
 def takes_frames(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

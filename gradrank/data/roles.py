@@ -25,8 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gradrank.data.ranking_data import PRIMARY_LABEL, first_repeated
 from gradrank.errors import DataError
+from gradrank.runtime.suggestions import did_you_mean
 from gradrank.runtime.warn import warn
 
 LABEL_PREFIX = PRIMARY_LABEL + ":"
@@ -81,9 +84,14 @@ class Columns:
     """Columns, if the table has them, that what is given beside it was taken from: no features."""
 
     def __post_init__(self) -> None:
+        for role in ("qid", "docid", "weight"):
+            value = getattr(self, role)
+            object.__setattr__(self, role, None if value is None else _name(role, value))
         for role in ("features", "keep", "ignore"):
-            if isinstance(getattr(self, role), str):  # one column, not one for each letter
-                object.__setattr__(self, role, (getattr(self, role),))
+            value = getattr(self, role)
+            object.__setattr__(self, role, None if value is None else _names(role, value))
+        if self.labels is not None and not isinstance(self.labels, Mapping | str):
+            object.__setattr__(self, "labels", _names("labels", self.labels))
 
 
 @dataclass(frozen=True)
@@ -115,6 +123,25 @@ class Roles:
                 f"weights and {'are' if many else 'is'} left out of the features; say keep= (--keep-column) if "
                 f"{'they are features' if many else 'it is a feature'}, ignore= (--ignore-column) if not",
             )
+
+
+def _name(role: str, value: Any) -> str:
+    """The name of a column: frames have numbers and tuples as names, too, which are their text everywhere else."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float | tuple | np.integer) and not isinstance(value, bool):
+        return str(value)
+    raise DataError(f"{role}= is of type {type(value).__qualname__}, expected the name of a column")
+
+
+def _names(role: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str | int | np.integer):  # one column, not one for each letter
+        return (_name(role, value),)
+    if not isinstance(value, Iterable) or isinstance(value, bytes) or getattr(value, "ndim", 1) != 1:
+        raise DataError(f"{role}= is of type {type(value).__qualname__}, expected names of columns")
+    if getattr(getattr(value, "dtype", None), "kind", "O") in "fb":
+        raise DataError(f"{role}= is an array of numbers, expected names of columns")
+    return tuple(_name(role, name) for name in value)
 
 
 def plain_name(name: str) -> str:
@@ -260,7 +287,8 @@ def _explicit(
         if column is None:
             continue
         if column not in present:
-            raise DataError(f"there is no column {column!r} for {role}; the columns are {_listed(names)}", path=path)
+            said = f"there is no column {column!r} for {role}; the columns are {_listed(names)}"
+            raise DataError(said + did_you_mean(str(column), names), path=path)
         if column in explicit:
             raise DataError(f"column {column!r} is named for {explicit[column]} and for {role}", path=path)
         explicit[column] = role

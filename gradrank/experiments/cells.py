@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradrank.data.fingerprint import data_fingerprint
+from gradrank.errors import DataError
 from gradrank.experiments.folders import Fold
 from gradrank.experiments.processes import side_by_side
 from gradrank.experiments.trainings import code_version
@@ -74,8 +75,10 @@ def run_cells(
     files = [None if out is None else out / "cells" / cell.file_name(data[cell.truth, cell.fold]) for cell in cells]
     for number, file in enumerate(files):
         if file is not None and file.exists():
-            with np.load(file) as kept:
-                found[number] = {name: kept[name] for name in kept.files}
+            try:
+                found[number] = kept_values(file, cells[number].measures)
+            except DataError as error:
+                told(f"a kept training is not used: {error}")
     waiting = [number for number in range(len(cells)) if number not in found]
     if found:
         told(f"{len(found)} of {len(cells)} trainings are kept from before")
@@ -95,6 +98,21 @@ def run_cells(
     for place, values in side_by_side(run_cell, calls, jobs):
         done(waiting[place], values)
     return {cell: found[number] for number, cell in enumerate(cells)}
+
+
+def kept_values(path: Path, measures: Sequence[str]) -> Values:
+    """What is kept of a cell."""
+    try:
+        with open(path, "rb") as file, np.load(file) as kept:
+            values = {name: kept[name] for name in kept.files}
+    # A broken archive shows itself in many ways: of zip files, of zlib, of arrays' heads, of sizes that nobody has.
+    except Exception as error:
+        raise DataError(f"holds no values of measures: {error}", path=path) from None
+    sizes = {value.shape for value in values.values()}
+    numbers = all(value.dtype == np.float64 and value.ndim == 1 for value in values.values())
+    if set(values) != set(measures) or len(sizes) != 1 or not numbers:
+        raise DataError("holds no values of the measures of this training", path=path)
+    return values
 
 
 def run_cell(cell: Cell, fold: Fold) -> Values:

@@ -31,11 +31,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     >>> did_you_mean("lables", ["labels", "features"])
     "; did you mean 'labels'?"
+    >>> did_you_mean("BM25", ["bm25", "length"])
+    "; did you mean 'bm25'?"
     >>> did_you_mean("colour", ["labels", "features"])
     ''
     """
-    close = get_close_matches(word, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    plain = {name.casefold(): name for name in known}
+    close = get_close_matches(word.casefold(), list(plain), n=1)
+    return f"; did you mean {plain[close[0]]!r}?" if close else ""
 
 
 def known_keywords(function: Callable[P, R]) -> Callable[P, R]:

@@ -158,3 +158,26 @@ def test_no_file_of_the_package_knows_a_machine() -> None:
     for file in sorted((ROOT / "gradrank").rglob("*")):
         if file.is_file() and file.suffix in {".py", ".html", ".css", ".js", ".jinja"}:
             assert not machine.search(file.read_text()), file
+
+
+def slices_assigned(source: str) -> list[int]:
+    """Lines of kernels that assign an array to a slice; a number costs nothing."""
+    found = []
+    for kernel in ast.walk(ast.parse(source)):
+        calls = [call.func for call in getattr(kernel, "decorator_list", []) if isinstance(call, ast.Call)]
+        if not {"njit", "template"} & {call.id for call in calls if isinstance(call, ast.Name)}:
+            continue
+        for node in ast.walk(kernel):
+            if isinstance(node, ast.Assign | ast.AugAssign) and not isinstance(node.value, ast.Constant):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                places = chain.from_iterable(ast.walk(at.slice) for at in targets if isinstance(at, ast.Subscript))
+                found += [node.lineno for part in places if isinstance(part, ast.Slice)]
+    return found
+
+
+def test_kernels_assign_number_by_number() -> None:
+    """For the message that the shapes do not fit, Numba compiles all that writes text: some seconds of a first use."""
+    assert slices_assigned("@njit()\ndef f(a, b):\n    a[0, :] = b[1:]\n    a[1:] = 0.0\n    a[0] = b[0]\n") == [3]
+    files = (ROOT / "gradrank").rglob("*.py")
+    found = {str(file.relative_to(ROOT)): slices_assigned(file.read_text(encoding="utf-8")) for file in files}
+    assert {file: lines for file, lines in found.items() if lines} == {}

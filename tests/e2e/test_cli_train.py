@@ -228,7 +228,7 @@ def test_config_file_and_the_command_line_wins() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("tree = 5", "run.toml: 'tree' is not an option; there are C, activation, algorithm, base,"),
+        ("tree = 5", "run.toml: 'tree' is not an option; there are C, absent-missing, activation,"),
         ('trees = "5"', "run.toml: trees is '5', expected a whole number"),
         ("trees = true", "run.toml: trees is True, expected a whole number"),
         ("rate = []", "run.toml: rate is [], expected a number"),
@@ -237,6 +237,7 @@ def test_config_file_and_the_command_line_wins() -> None:
         ("categorical = [1]", "run.toml: categorical is 1, expected a string, or a list of them"),
         ("min-docs = 5\nmin_docs = 6", "run.toml: 'min_docs' is given twice"),
         ("trees = ", "run.toml: is not TOML: "),
+        ("trees = " + "9" * 5000, "run.toml: is not TOML: "),
         ('config = "other.toml"', "run.toml: 'config' is not an option"),
     ],
 )

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import random
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
+import typer
 
+from gradrank.cli.main import app
 from gradrank.data.clicks.click_log import click_log
 from gradrank.data.clicks.label_files import read_click_labels, write_click_labels
 from gradrank.data.clicks.labels import click_labels
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.texts import read_texts
+from gradrank.errors import DataError
 from gradrank.evaluation.evaluate import evaluate
+from gradrank.experiments.cells import kept_values
 from gradrank.learners.algorithms import algorithm
 from gradrank.models.ranker import Ranker
 from gradrank.report.page import write_report
@@ -105,6 +110,40 @@ def label_bytes() -> bytes:
     return path.read_bytes()
 
 
+@cache
+def cell_bytes() -> bytes:
+    """What is kept of a training of an experiment."""
+    file = BytesIO()
+    np.savez(file, **{"NDCG@3": np.linspace(0, 1, 5), "MAP": np.full(5, np.nan)})
+    return file.getvalue()
+
+
+CONFIG = b"""trees = 5
+rate = 0.1
+quantized = true
+objective = "NDCG@10"  # a comment
+categorical = ["a", "b"]
+min-docs = 7
+"""
+
+
+@cache
+def train_command() -> Any:
+    """The command ``gradrank train``, which reads options from a file."""
+    return typer.main.get_command(app).commands["train"]  # type: ignore[attr-defined]
+
+
+def configured(path: Path) -> Any:
+    """The options of a command with a file of them."""
+    words = ["--config", str(path), "--train", "a", "-o", "b"]
+    try:
+        return train_command().make_context("train", words)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # a value that Typer does not take, which is said in one line
+            raise
+        raise DataError(error.format_message(), path=path) from None
+
+
 def targets() -> list[Target]:
     """One for every form of file."""
     both: Mutation = either(changed, changed_json)
@@ -120,4 +159,7 @@ def targets() -> list[Target]:
                  either(changed, change_lines) if form == "jsonl" else changed) for form, content in texts.items()),
         Target("kept/api keys", lambda: {"file": b"0123456789abcdef # mine\n\nABCDEFGHIJKLMNOP\n"},
                small(load_keys, "keys")),
+        Target("kept/config", lambda: {"file": CONFIG}, small(configured, "c.toml")),
+        Target("kept/cell", lambda: {"file": cell_bytes()},
+               small(lambda path: kept_values(path, ("NDCG@3", "MAP")), "c.npz")),
     ]  # fmt: skip

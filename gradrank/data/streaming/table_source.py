@@ -156,6 +156,11 @@ def _runs(ids: Strings) -> tuple[NDArray[np.int64], Strings]:
     return rows, ids[rows]
 
 
+def _check_rows(path: Path, said: int, found: int) -> None:
+    if said != found:
+        raise DataError(f"says that it has {said} rows, but its columns have {found}", path=path)
+
+
 class ParquetSource(TableSource):
     """Parquet files by blocks of rows; a folder of them in order of their names.
 
@@ -200,6 +205,7 @@ class ParquetSource(TableSource):
         for part in self._parts:
             with pq.ParquetFile(part) as file:
                 groups = [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]
+                _check_rows(part, file.metadata.num_rows, sum(groups))
                 for group, n_rows in enumerate(groups):
                     if not overlaps(first, first + n_rows, only):
                         first += n_rows
@@ -208,11 +214,12 @@ class ParquetSource(TableSource):
                         yield first, n_rows, {}
                         first += n_rows
                         continue
-                    rows = min(_MOST_ROWS, block_rows(len(names)))
+                    rows, end = min(_MOST_ROWS, block_rows(len(names))), first + n_rows
                     for batch in file.iter_batches(batch_size=rows, row_groups=[group], columns=list(names)):
                         checked(batch)
                         yield first, len(batch), {name: self._met(name, batch.column(name)) for name in names}
                         first += len(batch)
+                    _check_rows(part, n_rows, n_rows + first - end)
                     self._read += part.stat().st_size // max(1, len(groups))
 
     def _met(self, name: str, column: Any) -> Any:

@@ -140,6 +140,8 @@ class Parameter:
         'a whole number of 1 or more'
         >>> Parameter(0.5, annotation="float | Literal['auto']", low=0, high=1, words=("auto",)).expected
         'a number from 0 to 1, or auto'
+        >>> Parameter(0.2, annotation="float", low=0, below=1).expected
+        'a number of 0 or more, below 1'
         """
         if self.kind == "choice":
             return f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
@@ -151,7 +153,7 @@ class Parameter:
         elif self.low is not None and self.high is not None:
             number += f" from {self.low:,} to {self.high:,}"
         elif self.low is not None:
-            number += f" of {self.low:,} or more"
+            number += f" of {self.low:,} or more" + ("" if self.below is None else f", below {self.below:,}")
         else:
             ends = [
                 f"{word} {end:,}" for word, end in (("above", self.above), ("below", self.below)) if end is not None

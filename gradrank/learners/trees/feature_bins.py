@@ -169,7 +169,7 @@ def cut_points(values: NDArray[Any], most: int) -> NDArray[np.float64]:
     return np.where((middle > low) & (middle < high), middle, low)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def _fill(values, joined, starts, bins):  # type: ignore[no-untyped-def]
     """The bin of each value."""
     for column in range(values.shape[1]):

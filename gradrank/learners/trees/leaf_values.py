@@ -22,7 +22,7 @@ _LEAST_WEIGHT, _MOST_WEIGHT = 0.1, 100.0
 _LEAST_CURVATURE = 1e-15
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def _leaf_sums(leaf: Any, lambdas: Any, rhos: Any, lambda_sums: Any, rho_sums: Any, counts: Any) -> None:
     for row in range(len(leaf)):
         at = leaf[row]

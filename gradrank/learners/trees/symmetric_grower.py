@@ -228,8 +228,9 @@ class _Level:
         def score(first: int, end: int) -> None:
             for place in range(first, end):
                 wide = len(binned.thresholds[features[own[place]]]) + 2
+                scores = np.zeros(wide - 1)
                 best[place], at[place] = _spread_and_score(
-                    root, fresh[place], smaller, self._sums[place], wide, self._added
+                    root, fresh[place], smaller, self._sums[place], wide, self._added, scores
                 )
 
         for_query_blocks(score, np.arange(len(own) + 1) * self._nodes * self._wide, self._jobs)
@@ -240,7 +241,7 @@ class _Level:
         return float(every_best[chosen]), int(features[chosen]), int(every_at[chosen])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def _fill(bins, rows, parent, force, bend, fresh):  # type: ignore[no-untyped-def]
     """Add λ and ρ of documents to the histogram of their node."""
     for k in range(len(rows)):
@@ -249,16 +250,19 @@ def _fill(bins, rows, parent, force, bend, fresh):  # type: ignore[no-untyped-de
         fresh[node, at, 1] += bend[k]
 
 
-@njit(cache=True, nogil=True)
-def _spread_and_score(root, fresh, smaller, sums, wide, added):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, plain=True)
+def _spread_and_score(root, fresh, smaller, sums, wide, added, scores):  # type: ignore[no-untyped-def]
     """Make a level's histograms of one feature of those of the level before, and score all its thresholds.
 
-    ``fresh[p]`` is the histogram of the smaller child of node p, or of the root. Returns the best score and its
-    threshold, the first of equals; threshold −1 is before the first.
+    ``fresh[p]`` is the histogram of the smaller child of node p, or of the root; ``scores`` holds zeros. Returns the
+    best score and its threshold, the first of equals; threshold −1 is before the first.
     """
     before = len(smaller)
     if root:
-        sums[0, :wide] = fresh[0, :wide]
+        # Number by number: to say which shapes do not fit, assigning slices compiles for seconds.
+        for b in range(wide):
+            for c in range(2):
+                sums[0, b, c] = fresh[0, b, c]
     else:
         # The children of node p are 2p and 2p + 1: from the last on nothing that is still needed is written over.
         for p in range(before - 1, -1, -1):
@@ -269,7 +273,6 @@ def _spread_and_score(root, fresh, smaller, sums, wide, added):  # type: ignore[
                     rest = sums[p, b, c] - fresh[p, b, c]
                     sums[small, b, c] = fresh[p, b, c]
                     sums[large, b, c] = rest
-    scores = np.zeros(wide - 1)
     for node in range(1 if root else 2 * before):
         total, total_bend = 0.0, 0.0
         for b in range(wide):
@@ -292,7 +295,7 @@ def _spread_and_score(root, fresh, smaller, sums, wide, added):  # type: ignore[
     return scores[best], best - 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def _send(bins, rows, last, node, counts):  # type: ignore[no-untyped-def]
     """Move documents to the children of their nodes: bins up to ``last`` go left; count both sides of each node."""
     for k in range(len(rows)):
@@ -301,7 +304,7 @@ def _send(bins, rows, last, node, counts):  # type: ignore[no-untyped-def]
         node[k] = 2 * node[k] + right
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def _descend(bins, last, leaf):  # type: ignore[no-untyped-def]
     for row in range(len(leaf)):
         leaf[row] = 2 * leaf[row] + (1 if bins[row] > last else 0)

@@ -117,7 +117,8 @@ def _scale(X: Any, mean: Any, scale: Any, log: Any, out: Any) -> None:
 def _layer(inputs: Any, weight: Any, bias: Any, out: Any) -> None:
     for node in range(len(bias)):
         row = out[node]
-        row[:] = bias[node]
+        for document in range(len(row)):
+            row[document] = bias[node]
         for i in range(len(inputs)):
             by = weight[node, i]
             below = inputs[i]

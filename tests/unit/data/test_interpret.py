@@ -215,6 +215,8 @@ def test_wrong_weights(weight, message):
         ({"y": [1, 2], "qid": "session"}, "label 'label' has shape"),
         ({"y": "grade", "qid": "session", "weight": "f1", "sample_weight": [1.0]}, "both weight= and sample_weight="),
         ({"y": "grade", "qid": "session", "docid": ["a"]}, "1 document ids"),
+        ({"y": "grade", "qid": "session", "weight": 5}, "there is no column '5' for weight"),
+        ({"y": "grade", "qid": "session", "features": 5}, "there is no column '5' for features"),
     ],
 )
 def test_wrong_arguments_for_frames(arguments, message):

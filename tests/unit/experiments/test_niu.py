@@ -184,6 +184,27 @@ def test_cells_side_by_side_are_the_same() -> None:
         assert all(np.array_equal(one[cell][name], two[cell][name]) for name in ("NDCG@3", "MAP"))
 
 
+@pytest.mark.parametrize("damage", ["cut", "empty", "no archive", "other arrays", "lists of lists"])
+def test_a_broken_cell_is_trained_again(damage: str, tmp_path: Path) -> None:
+    folds = {"graded": SMALL.artificial_data()}
+    cells = [replace(QUICK.cell("x", "RankSVM", "graded", 0, 0.5), measures=("NDCG@3", "MAP"))]
+    first = run_cells(cells, folds, out=tmp_path)
+    (kept,) = (tmp_path / "cells").iterdir()
+    whole = kept.read_bytes()
+    if damage == "other arrays":
+        np.savez(kept, MAP=np.zeros(3))
+    elif damage == "lists of lists":
+        np.savez(kept, **{"MAP": np.zeros((3, 1)), "NDCG@3": np.zeros((3, 1))})
+    else:
+        kept.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "no archive": b"[1, 2]"}[damage])
+    said: list[str] = []
+    again = run_cells(cells, folds, out=tmp_path, say=said.append)
+    assert "a kept training is not used" in said[0]
+    assert kept.read_bytes() == whole
+    for name in cells[0].measures:
+        np.testing.assert_array_equal(again[cells[0]][name], first[cells[0]][name])
+
+
 def test_a_ranker_that_does_not_exist() -> None:
     with pytest.raises(DataError, match="rankers has 'RankSVN', expected some of SVMmap, RankSVM"):
         run("niu-4", scale=replace(SMALL, rankers=("RankSVN",)))

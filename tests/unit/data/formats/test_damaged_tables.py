@@ -9,12 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from gradrank.data.formats.arrow import read_arrow, write_arrow
+from gradrank.data.formats.parquet import read_parquet
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.roles import Columns, resolve_roles
-from gradrank.data.streaming.table_source import ArrowSource
+from gradrank.data.streaming.table_source import ArrowSource, ParquetSource
 from gradrank.data.tables import Beside, assemble, recorded_roles
 from gradrank.errors import DataError
 
@@ -84,3 +86,30 @@ def test_fewer_rows_than_were_promised() -> None:
         assemble(named, 3, roles, blocks, True, None, Beside())  # type: ignore[arg-type]
     with pytest.raises(DataError, match="its features have 1 rows, expected 2"):
         assemble(named, 2, roles, blocks, True, None, Beside())  # type: ignore[arg-type]
+
+
+def footer_with(rows: int, table: pa.Table, path: Path) -> bytes:
+    """A Parquet file whose footer gives the whole file another number of rows than its group of rows has."""
+    pq.write_table(table, path)
+    content = path.read_bytes()
+    for at in reversed(range(len(content) - 8)):
+        if content[at] == 2 * table.num_rows:  # such a number is written doubled
+            path.write_bytes(content[:at] + bytes([2 * rows]) + content[at + 1 :])
+            try:
+                found = pq.read_metadata(path)
+            except (pa.ArrowException, OSError):
+                continue
+            if found.num_rows == rows and found.row_group(0).num_rows == table.num_rows:
+                return path.read_bytes()
+    raise AssertionError("no byte is the number of rows")
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize(
+    "read", [read_parquet, lambda path: list(ParquetSource(path, Columns()).rows())], ids=["whole", "blocks"]
+)
+def test_a_parquet_file_that_miscounts_its_rows(rows: int, read: Callable[[Path], object], tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(footer_with(rows, pa.table({"qid": [1, 1, 2], "label": [0.0, 1.0, 2.0], "x": [1, 2, 3]}), path))
+    with pytest.raises(DataError, match=rf"a\.parquet: says that it has {rows} rows, but its columns have 3"):
+        read(path)

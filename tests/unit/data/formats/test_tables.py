@@ -400,6 +400,14 @@ def test_csv_header_that_is_not_text(tmp_path):
         ({"qid": [1, 2, 1], "f": [1, 2, 3]}, {"regroup": False}, "not consecutive"),
         ({"qid": [1]}, {"qid": "q"}, "there is no column 'q' for qid; the columns are 'qid'"),
         ({"qid": [1], "a": [1]}, {"labels": "b"}, "there is no column 'b' for labels"),
+        ({"Query": [1], "a": [1]}, {"qid": "qeury"}, r"the columns are 'Query', 'a'; did you mean 'Query'\?"),
+        ({"qid": [1], "a": [1]}, {"qid": [1]}, "qid= is of type list, expected the name of a column"),
+        ({"qid": [1], "a": [1]}, {"weight": np.ones(1)}, "weight= is of type ndarray, expected the name of a column"),
+        ({"qid": [1], "a": [1]}, {"docid": True}, "docid= is of type bool, expected the name of a column"),
+        ({"qid": [1], "a": [1]}, {"labels": np.ones(1)}, "labels= is an array of numbers, expected names of columns"),
+        ({"qid": [1], "a": [1]}, {"labels": b"a"}, "labels= is of type bytes, expected names of columns"),
+        ({"qid": [1], "a": [1]}, {"ignore": [None]}, "ignore= is of type NoneType, expected the name of a column"),
+        ({"qid": [1], "a": [1]}, {"features": 1}, "there is no column '1' for features"),
         ({"qid": [1], "a": [1]}, {"labels": "a", "features": ["a"]}, "'a' is named for labels and for features"),
         ({"qid": [1], "a": [1], "label:a": [2]}, {"labels": ["a", "label:a"]}, "both give the label 'a'"),
         ({"f": [1]}, {}, r"there is no column 'qid' or 'query_id', and qid= \(--qid-column\) names no other"),
@@ -409,6 +417,15 @@ def test_csv_header_that_is_not_text(tmp_path):
 def test_wrong_frames(columns, options, message):
     with pytest.raises(DataError, match=message):
         from_frame(pa.table(columns), **options)
+
+
+@pytest.mark.parametrize("wrap", [lambda name: name, np.int64, str], ids=["int", "numpy", "text"])
+def test_columns_whose_names_are_numbers(wrap):
+    frame = pd.DataFrame([[7, 2, 0.5, 1.5, 9], [8, 1, 2.5, 3.5, 9]])
+    data = from_frame(frame, qid=wrap(0), labels=wrap(1), ignore=[wrap(4)])
+    assert (data.feature_names, data.qid.to_list(), data.label("1").tolist()) == (("2", "3"), ["7", "8"], [2.0, 1.0])
+    chosen = from_frame(frame, qid=wrap(0), labels=[wrap(1)], features=pd.Index([wrap(3)]), weight=wrap(4))
+    assert (chosen.X.tolist(), chosen.weight.tolist()) == ([[1.5], [3.5]], [9.0, 9.0])
 
 
 def test_wrong_pandas_frames():
