@@ -5,7 +5,7 @@ claims that the mean lies above a bound, below one, or between two. Runs with di
 their trainings, so that queries of one run are more alike than queries of two: the test is that of a mixed model with a
 random effect of the run (one-way layout, the mean of the runs' means). Where the runs' means differ no more than their
 queries explain (F-test, p > 0.25: the rule of Bozivich, Bancroft and Hartley 1956 for pooling), both variances are
-pooled; else only the runs count as observations.
+pooled; else only the runs count as observations. Runs on given data have their queries in common: see :func:`joined`.
 """
 
 from __future__ import annotations
@@ -181,9 +181,19 @@ def _paired(a: ArrayLike, b: ArrayLike) -> Sample:
     return Sample(float(found.mean()), error, len(found))
 
 
-def joined(claims: Sequence[Claim]) -> Claim:
-    """The same claim of several runs as one."""
-    return replace(claims[0], samples=tuple(sample for claim in claims for sample in claim.samples))
+def joined(claims: Sequence[Claim], *, same_queries: bool = False) -> Claim:
+    """The same claim of several runs as one.
+
+    Runs on the same queries know no more of the queries than one of them: they are one sample, whose error has that of
+    the queries whole, and that of the seeds divided by the runs.
+    """
+    samples = tuple(sample for claim in claims for sample in claim.samples)
+    if same_queries and len(samples) > 1 and all(sample.n > 1 for sample in samples):
+        means = np.array([sample.mean for sample in samples])
+        within = float(np.mean([sample.standard_error**2 for sample in samples]))
+        error = sqrt(within + float(means.var(ddof=1)) / len(samples))
+        samples = (Sample(float(means.mean()), error, min(sample.n for sample in samples)),)
+    return replace(claims[0], samples=samples)
 
 
 # ---------------------------------------------------------------------- judging them

@@ -83,7 +83,12 @@ def run(
     if seeds < 1:
         raise DataError(f"seeds is {seeds}, expected a whole number of 1 or more")
     folder = None if out is None else Path(out)
+    if data is not None and made.reads == "nothing":
+        say(f"{name} looks at no data: what is given is not used")
+        data = None
     given = _read(made, data, read) if isinstance(data, str | Path) else data
+    if given is not None:
+        _check_labels(name, made, given)
     if given is None and chosen.gigabytes() > _MUCH_MEMORY:
         say(f"the artificial data takes about {chosen.gigabytes():.0f} GB of memory")
     scales = [replace(chosen, random_state=chosen.random_state + number) for number in range(seeds)]
@@ -97,7 +102,7 @@ def run(
             done[number] = result
             say(f"seed {scales[number].random_state} is done")
         results = [done[number] for number in range(seeds)]
-    result = results[0] if seeds == 1 else over_seeds(results)
+    result = results[0] if seeds == 1 else over_seeds(results, same_queries=given is not None)
     if folder is not None:
         write(result, folder, command=_command(name, made, scale, data, seeds), seconds=time.perf_counter() - began)
     return result
@@ -125,7 +130,7 @@ def _run_once(name: str, scale: Scale, data: Data | None, how: Run) -> Result:
     settings = {key: value for key, value in scale.values().items() if key != "n_jobs"}
     if data is not None:
         settings = {key: value for key, value in settings.items() if key not in scale.of_data()}
-    return Result(name, made.title, tables, notes, claims, {**settings, **_facts(used)}, scale.learners())
+    return Result(name, made.title, tables, notes, claims, {**settings, **_facts(made, used)}, scale.learners())
 
 
 def _command(name: str, made: Recipe, scale: str | Scale, data: Any, seeds: int) -> str:
@@ -174,13 +179,24 @@ def _check_scale(name: str, made: Recipe, scale: Scale) -> None:
 
 def _read(made: Recipe, folder: str | Path, read: Reader) -> Data:
     if made.reads == "judgments":
-        from gradrank.experiments.niu_labeling import read_judgments
+        from gradrank.experiments.niu_labeling import read_opinions
 
-        return read_judgments(folder)
+        return read_opinions(folder, read)
     return read_folds(folder, read) if made.reads == "folds" else read_splits(folder, read)
 
 
-def _facts(data: Any) -> dict[str, Any]:
+def _check_labels(name: str, made: Recipe, data: Data) -> None:
+    """Whether given data has the label sources that the recipe needs, before anything is trained."""
+    for part, found in data.items() if isinstance(data, Mapping) else ():
+        missing = [label for label in made.labels if label not in found.label_names]
+        if missing:
+            raise DataError(
+                f"{name} needs the label source {missing[0]!r}, which the {part} data lacks: give its files, "
+                f"--label {missing[0]}='*.{missing[0]}.txt', or a column of that name"
+            )
+
+
+def _facts(made: Recipe, data: Any) -> dict[str, Any]:
     """What there is to know of the data for a result."""
     if isinstance(data, list | tuple):
         return {
@@ -190,6 +206,10 @@ def _facts(data: Any) -> dict[str, Any]:
         }
     if not isinstance(data, Mapping):
         return {}
+    if made.reads == "judgments":
+        # Simulated people judge the test documents.
+        test = data["test"]
+        return {"queries": test.n_queries, "documents": test.n_docs}
     train = data["train"]
     return {"queries": train.n_queries, "documents": train.n_docs, "features": train.n_features}
 
