@@ -38,6 +38,7 @@ def run(
     seeds: int = 1,
     jobs: int = 1,
     out: str | Path | None = None,
+    client: Any = None,
     say: Say = say_nothing,
     read: Reader = read_data,
 ) -> Result:
@@ -59,6 +60,8 @@ def run(
         processes: for the trainings of recipes that keep finished trainings, else for the runs with different seeds
     out
         folder for the result and, where a recipe can go on with them, for the trainings that are done
+    client
+        a ``distributed.Client``: its workers train what recipes keep, each one training at a time
     say
         called with each thing that is worth saying meanwhile
     read
@@ -92,10 +95,14 @@ def run(
     if given is None and chosen.gigabytes() > _MUCH_MEMORY:
         say(f"the artificial data takes about {chosen.gigabytes():.0f} GB of memory")
     scales = [replace(chosen, random_state=chosen.random_state + number) for number in range(seeds)]
+    if client is not None and not made.side_by_side:
+        say(f"{name} has no trainings for workers: it runs here")
     if made.side_by_side or jobs <= 1 or seeds == 1:
         if jobs > 1 and not made.side_by_side:
             say(f"{name} with one seed has nothing to do side by side: jobs is not used")
-        results = [_run_once(name, each, given, Run(_with_seed(say, each, seeds), folder, jobs)) for each in scales]
+        results = [
+            _run_once(name, each, given, Run(_with_seed(say, each, seeds), folder, jobs, client)) for each in scales
+        ]
     else:
         done: dict[int, Result] = {}
         for number, result in side_by_side(_run_once, [(name, each, given, Run()) for each in scales], jobs):

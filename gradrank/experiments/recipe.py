@@ -24,11 +24,13 @@ def say_nothing(_text: str) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """How a recipe is run: to whom it speaks, where finished trainings are kept, how many run side by side."""
+    """How a recipe is run: to whom it speaks, where finished trainings are kept, how many run at once, and where."""
 
     say: Say = say_nothing
     out: Path | None = None
     jobs: int = 1
+    client: Any = None
+    """A Dask client, if the trainings are to run on its workers."""
 
 
 @dataclass(frozen=True)

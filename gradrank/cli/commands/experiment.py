@@ -12,6 +12,7 @@ import typer
 from gradrank.cli import options
 from gradrank.cli.common import Notes, check_writable, load_data, make_folder, named_files, print_table, print_text
 from gradrank.cli.reading import Reading, reads_data
+from gradrank.cli.workers import Scheduler, dask_client
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def run(
     jobs: Annotated[
         int, typer.Option("--jobs", metavar="N", min=1, help="Trainings, or seeds, side by side in so many processes.")
     ] = 1,
+    scheduler: Scheduler = None,
     threads: options.Threads = None,
     out: Annotated[
         Path | None,
@@ -141,6 +143,8 @@ def run(
         if len(chosen) > 1:
             raise DataError("--plot draws one figure: give one ID")
         _check_plot(plot)
+    if scheduler is not None and jobs > 1:
+        raise DataError("--scheduler and --jobs are both given, expected one of them")
     if label and data is None:
         raise DataError("--label goes with --data")
     patterns = {key: str(pattern) for key, pattern in named_files(label)}
@@ -154,17 +158,20 @@ def run(
         return load_data(file, notes, reading, labels)
 
     results = []
-    for name, each in chosen.items():
+    with dask_client(scheduler, notes) as client:
+        for name, each in chosen.items():
 
-        def say(text: str, name: str = name) -> None:
-            notes.say(f"{name}: {text}")
+            def say(text: str, name: str = name) -> None:
+                notes.say(f"{name}: {text}")
 
-        result = run_recipe(name, scale=each, data=data, seeds=seeds, jobs=jobs, out=out, say=say, read=read)
-        results.append(result)
-        if plot is not None:
-            _draw(result, plot, notes)
-        if show_as is ResultFormat.md:
-            print_text(("\n" if len(results) > 1 else "") + result.to_markdown())
+            result = run_recipe(
+                name, scale=each, data=data, seeds=seeds, jobs=jobs, out=out, client=client, say=say, read=read
+            )
+            results.append(result)
+            if plot is not None:
+                _draw(result, plot, notes)
+            if show_as is ResultFormat.md:
+                print_text(("\n" if len(results) > 1 else "") + result.to_markdown())
     if show_as is ResultFormat.json:
         found = [result.to_dict() for result in results]
         print_text(to_json(found[0] if len(found) == 1 else found))
