@@ -62,6 +62,8 @@ class Claim:
     """One for each run."""
     above: float = -inf
     below: float = inf
+    paper: tuple[float, ...] = ()
+    """What the paper states of the quantity: a number, or two whose difference it is; empty if it states none."""
 
     def estimate(self) -> Estimate:
         """The mean over all runs."""
@@ -102,6 +104,18 @@ class Claim:
             return f"{self.above:g} to {self.below:g}"
         return f"above {self.above:g}" if isfinite(self.above) else f"below {self.below:g}"
 
+    @property
+    def stated(self) -> str:
+        """What the paper states of the mean.
+
+        >>> Claim("a", "b", (), paper=(0.879, 0.837)).stated, Claim("a", "b", (), paper=(0.7,)).stated
+        ('0.042 (0.879 − 0.837)', '0.7')
+        """
+        if len(self.paper) == 2:
+            first, second = self.paper
+            return f"{round(first - second, 4):g} ({_plain(first)} − {_plain(second)})"
+        return _plain(round(self.paper[0], 4)) if self.paper else "–"
+
     def to_dict(self) -> dict[str, Any]:
         """As plain values; :meth:`from_dict` is the inverse."""
         return {
@@ -109,6 +123,7 @@ class Claim:
             "quantity": self.quantity,
             "above": self.above if isfinite(self.above) else None,
             "below": self.below if isfinite(self.below) else None,
+            "paper": list(self.paper),
             "samples": [list(sample) for sample in self.samples],
         }
 
@@ -121,7 +136,12 @@ class Claim:
             tuple(Sample(float(mean), float(error), int(n)) for mean, error, n in value["samples"]),
             -inf if value["above"] is None else float(value["above"]),
             inf if value["below"] is None else float(value["below"]),
+            tuple(map(float, value.get("paper", ()))),
         )
+
+
+def _plain(value: float) -> str:
+    return f"{value:g}" if value >= 0 else f"({value:g})"
 
 
 # ---------------------------------------------------------------------- making claims
@@ -254,10 +274,11 @@ def verdict_table(claims: Sequence[Claim]) -> Table:
     rows = []
     for claim, (word, p) in zip(claims, verdicts(claims), strict=True):
         low, high = claim.interval()
-        rows.append((claim.says, claim.quantity, claim.expected, claim.estimate().mean, (low, high), p, word))
+        row = (claim.says, claim.quantity, claim.expected, claim.stated, claim.estimate().mean, (low, high), p, word)
+        rows.append(row)
     columns = (
-        Column("claim"), Column("quantity"), Column("expected"), Column("mean", "number"), Column("95 %", "interval"),
-        Column("p (holm)", "p"), Column("verdict"),
+        Column("claim"), Column("quantity"), Column("expected"), Column("the paper's"), Column("mean", "number"),
+        Column("95 %", "interval"), Column("p (holm)", "p"), Column("verdict"),
     )  # fmt: skip
     runs = max((len(claim.samples) for claim in claims), default=0)
     return Table(columns, tuple(rows), f"The paper's finding; {runs} run{'s' if runs != 1 else ''}")

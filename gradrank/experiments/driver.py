@@ -12,6 +12,7 @@ from gradrank.data.formats.registry import read_data
 from gradrank.errors import DataError
 from gradrank.evaluation.tables import to_json
 from gradrank.experiments.folders import Reader, read_folds, read_splits
+from gradrank.experiments.paper_numbers import PAPER_NUMBERS
 from gradrank.experiments.processes import side_by_side
 from gradrank.experiments.recipe import SCALES, Recipe, Run, Say, say_nothing
 from gradrank.experiments.registry import recipe
@@ -134,6 +135,8 @@ def _run_once(name: str, scale: Scale, data: Data | None, how: Run) -> Result:
     used = scale.artificial_data() if data is None else data
     with warnings_told(how.say):
         tables, notes, claims = made.function(scale, used, how)
+    stated = PAPER_NUMBERS.get(name, {})
+    claims = tuple(replace(claim, paper=stated.get(claim.says, ())) for claim in claims)
     settings = {key: value for key, value in scale.values().items() if key != "n_jobs"}
     if data is not None:
         settings = {key: value for key, value in settings.items() if key not in scale.of_data()}

@@ -20,7 +20,8 @@ What came out for each table and figure of the four papers, on artificial data, 
 `python docs/make_results.py`. A finding *holds* if all of its claims are significant at 5 % (Holm's correction over the
 claims of a table), *does not hold* if one is significantly otherwise, and is *undecided* else. Queries are observations
 within runs, and runs with different seeds have different data: both count (`gradrank/experiments/claims.py`). Runs are
-small where their queries and seeds say so; what was *not run* under the settings of today has no verdict.
+small where their queries and seeds say so; what was *not run* under the settings of today has no verdict. Beside each mean
+stands what the paper states of it, on its own data, where it prints a number.
 """
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from gradrank.errors import DataError
 from gradrank.experiments import run
+from gradrank.experiments.paper_numbers import PAPER_NUMBERS
 from gradrank.experiments.results_page import kept_results, results_page
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -15,6 +16,17 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 def test_the_page_is_made_from_the_kept_results() -> None:
     assert (DOCS / "results.md").read_text(encoding="utf-8") == results_page(kept_results(DOCS / "results"))
+
+
+def test_kept_claims_tell_what_the_paper_states() -> None:
+    kept = {result["name"]: result["claims"] for result in kept_results(DOCS / "results")}
+    for name, claims in kept.items():
+        stated = PAPER_NUMBERS.get(name, {})
+        assert {claim["says"]: tuple(claim["paper"]) for claim in claims if claim["paper"]} == stated
+    assert PAPER_NUMBERS.keys() <= kept.keys()
+    row = next(line for line in (DOCS / "results.md").read_text(encoding="utf-8").splitlines() if "than McRank" in line)
+    # Table 1 of Wu et al.
+    assert "| 0.042 (0.879 − 0.837) |" in row
 
 
 def test_shows_verdict_numbers_and_the_command(tmp_path: Path) -> None:
