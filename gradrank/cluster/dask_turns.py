@@ -41,7 +41,7 @@ class DaskTurns:
         self._lost = 0
         self._stopped = Event()
 
-    def call(self, what: str, function: Callable[..., Any], arguments: Callable[[], Sequence[Any]]) -> Any:
+    def call(self, what: str, function: Callable[..., Any], arguments: Callable[[str], Sequence[Any]]) -> Any:
         """What a function gives on the next worker that is free.
 
         If a worker is lost over it, another one gets the call, but not a third. Whatever the function raises counts as
@@ -54,12 +54,12 @@ class DaskTurns:
         function
             what Dask runs
         arguments
-            gives the arguments, once for each worker that is asked
+            gives the arguments for the worker at an address, once for each that is asked
         """
         for last in (False, True):
             address = self._next()
             try:
-                answer = self._answer(address, function, arguments())
+                answer = self._answer(address, function, arguments(address))
             except Exception as error:
                 self._lost += 1
                 if last or self._stopped.is_set():

@@ -34,19 +34,26 @@ def on_workers(
     client
         a ``distributed.Client``; its workers must have the same code, or they would train other models
     """
+    import dask
+
     turns = DaskTurns(client)
     packed = [_packed(arguments) for arguments in calls]
-    sent = _Sent(client, turns.addresses, [data for _, data in packed])
+    sent = _Sent(client, [data for _, data in packed])
 
     def one(number: int) -> Any:
         what, (payload, data) = f"training {number + 1} of {len(calls)}", packed[number]
-        answer = turns.call(what, _there, lambda: (payload, code_version(), function, *sent.futures(data)))
+        answer = turns.call(what, _there, lambda to: (payload, code_version(), function, *sent.futures(to, data)))
         sent.done(data)
         if isinstance(answer, GradrankError):
             raise answer
         return answer
 
-    with ThreadPoolExecutor(len(turns.addresses), thread_name_prefix="gradrank-waiting") as waiting:
+    # Data goes as work does, which Dask would warn of.
+    quiet = {"distributed.admin.large-graph-warning-threshold": "1 PB"}
+    with (
+        dask.config.set(quiet),
+        ThreadPoolExecutor(len(turns.addresses), thread_name_prefix="gradrank-waiting") as waiting,
+    ):
         futures = {waiting.submit(one, number): number for number in range(len(calls))}
         try:
             for future in as_completed(futures):
@@ -84,30 +91,41 @@ def _with_threads(item: Any, threads: int) -> Any:
 
 
 class _Sent:
-    """Data that the workers have, as long as some call needs it."""
+    """Data that workers have, as long as some call needs it.
 
-    def __init__(self, client: Any, addresses: Sequence[str], needs: Sequence[Sequence[RankingData]]) -> None:
-        self._client, self._addresses = client, addresses
+    Each worker gets it as work of its own: to scatter it would wait for a worker that is lost meanwhile, for ever.
+    """
+
+    def __init__(self, client: Any, needs: Sequence[Sequence[RankingData]]) -> None:
+        self._client = client
         self._needed = Counter(id(item) for data in needs for item in data)
-        self._futures: dict[int, Any] = {}
+        self._futures: dict[int, dict[str, Any]] = {}
         self._lock = Lock()
 
-    def futures(self, data: Sequence[RankingData]) -> list[Any]:
+    def futures(self, address: str, data: Sequence[RankingData]) -> list[Any]:
+        """The data as the worker at an address has it, or will have it."""
         with self._lock:
-            for item in data:
-                if id(item) not in self._futures:
-                    # All have it: it is not lost with one of them.
-                    there = [address for address in self._addresses if address in self._client.nthreads()]
-                    (found,) = self._client.scatter([item], workers=there, broadcast=True, hash=False)
-                    self._futures[id(item)] = found
-            return [self._futures[id(item)] for item in data]
+            return [self._future(address, item) for item in data]
+
+    def _future(self, address: str, item: RankingData) -> Any:
+        there = self._futures.setdefault(id(item), {})
+        if address not in there:
+            there[address] = self._client.submit(
+                _itself, item, workers=[address], allow_other_workers=False, pure=False, retries=0
+            )
+        return there[address]
 
     def done(self, data: Sequence[RankingData]) -> None:
+        """One call less needs the data."""
         with self._lock:
             for item in data:
                 self._needed[id(item)] -= 1
                 if not self._needed[id(item)]:
                     self._futures.pop(id(item), None)
+
+
+def _itself(item: RankingData) -> RankingData:
+    return item
 
 
 # ---------------------------------------------------------------------- arguments without their data

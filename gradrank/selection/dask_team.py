@@ -69,7 +69,7 @@ class DaskTeam:
     def ordered(self, order: Mapping[str, Any], what: str) -> dict[str, Any]:
         """See Processes.ordered. If a worker is lost over it, another one gets the order, but not a third."""
 
-        def told() -> tuple[Any, ...]:
+        def told(_address: str) -> tuple[Any, ...]:
             # Clocks of machines differ: what is left goes along, not when it ends.
             left = order["until"] - time.time()
             return self._data, {"task": order["task"], "run": order["run"], "seconds": left, "stop": self._name}
