@@ -139,7 +139,7 @@ def _run_once(name: str, scale: Scale, data: Data | None, how: Run) -> Result:
     claims = tuple(replace(claim, paper=stated.get(claim.says, ())) for claim in claims)
     settings = {key: value for key, value in scale.values().items() if key != "n_jobs"}
     if data is not None:
-        settings = {key: value for key, value in settings.items() if key not in scale.of_data()}
+        settings = {key: value for key, value in settings.items() if key not in scale.without_effect(data)}
     return Result(name, made.title, tables, notes, claims, {**settings, **_facts(made, used)}, scale.learners())
 
 

@@ -74,6 +74,11 @@ class StudyScale(Scale):
     def gigabytes(self) -> float:
         return 0.0
 
+    def without_effect(self, data: Any) -> tuple[str, ...]:
+        # People have judged as they did.
+        people = ("k", "assessors", "strategy") if isinstance(data, HumanJudgments) else ()
+        return (*self.of_data(), *people)
+
 
 @cache
 def _study(queries: int, docs: int, k: int, assessors: int, strategy: str, seed: int) -> Study:
