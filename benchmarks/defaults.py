@@ -55,6 +55,7 @@ OBJECTIVES = (
     "LambdaLoss(NDCG, normalize=log, gap=true, scheme=loss2)",
     "LambdaLoss(NDCG, normalize=log, gap=true)", "LambdaGap(P@5, normalize=log, gap=true)", "Noisy({goal}, samples=2)",
     "Lambda({goal})", "Lambda(NDCG)", "MAP", "RankNet", "XENDCG", "XENDCG(terms=3)", "ListNet", "Regression",
+    "Differences",
 )  # fmt: skip
 NET_OBJECTIVES = (
     "{goal}", "Lambda({goal}, normalize=log, gap=true)", "Lambda(NDCG, normalize=log, gap=true)",

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gradrank.experiments.results_page import kept_results, results_page
+from gradrank.experiments.results_page import kept_reasons, kept_results, results_page
 
 HERE = Path(__file__).parent
 
 if __name__ == "__main__":
-    (HERE / "results.md").write_text(results_page(kept_results(HERE / "results")), encoding="utf-8")
+    page = results_page(kept_results(HERE / "results"), kept_reasons(HERE / "results"))
+    (HERE / "results.md").write_text(page, encoding="utf-8")

@@ -90,6 +90,19 @@ def launcher_of(workers: int | None, scheduler: str | None, notes: Notes) -> Ite
         client.close(timeout=5)
 
 
+@contextmanager
+def dask_client(scheduler: str | None, notes: Notes) -> Iterator[Any]:
+    """A Dask client, if there is a scheduler."""
+    if scheduler is None:
+        yield None
+        return
+    from gradrank.cluster.dask import DaskWorkers
+
+    with launcher_of(None, scheduler, notes) as launcher:
+        assert isinstance(launcher, DaskWorkers)
+        yield launcher.client
+
+
 def readings(
     files: Mapping[str, str], reading: Reading, labels: Mapping[str, Sequence[str]] | None = None
 ) -> dict[str, dict[str, Any]]:

@@ -16,7 +16,7 @@ from gradrank.data.fingerprint import data_fingerprint
 from gradrank.errors import DataError
 from gradrank.experiments.folders import Fold
 from gradrank.experiments.processes import side_by_side
-from gradrank.experiments.trainings import code_version
+from gradrank.experiments.training_code import code_version
 from gradrank.learners.algorithms import algorithm
 from gradrank.measures import measure_values
 from gradrank.runtime.files import made_folder, replacing
@@ -52,6 +52,7 @@ def run_cells(
     *,
     out: Path | None = None,
     jobs: int = 1,
+    client: Any = None,
     say: Callable[[str], None] | None = None,
 ) -> dict[Cell, Values]:
     """Train all cells that are not done yet, and give the values per query of all.
@@ -66,6 +67,8 @@ def run_cells(
         folder in which finished cells are kept, each as soon as it is done, so that a stopped run goes on where it was
     jobs
         number of processes
+    client
+        a Dask client, whose workers train instead
     say
         called with a line after each cell
     """
@@ -95,7 +98,7 @@ def run_cells(
              f"{first} {np.nanmean(values[first]):.4f}")  # fmt: skip
 
     calls = [(cells[number], truths[cells[number].truth][cells[number].fold]) for number in waiting]
-    for place, values in side_by_side(run_cell, calls, jobs):
+    for place, values in side_by_side(run_cell, calls, jobs, client):
         done(waiting[place], values)
     return {cell: found[number] for number, cell in enumerate(cells)}
 

@@ -5,7 +5,7 @@ claims that the mean lies above a bound, below one, or between two. Runs with di
 their trainings, so that queries of one run are more alike than queries of two: the test is that of a mixed model with a
 random effect of the run (one-way layout, the mean of the runs' means). Where the runs' means differ no more than their
 queries explain (F-test, p > 0.25: the rule of Bozivich, Bancroft and Hartley 1956 for pooling), both variances are
-pooled; else only the runs count as observations.
+pooled; else only the runs count as observations. Runs on given data have their queries in common: see :func:`joined`.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ class Claim:
     """One for each run."""
     above: float = -inf
     below: float = inf
+    paper: tuple[float, ...] = ()
+    """What the paper states of the quantity: a number, or two whose difference it is; empty if it states none."""
 
     def estimate(self) -> Estimate:
         """The mean over all runs."""
@@ -102,6 +104,18 @@ class Claim:
             return f"{self.above:g} to {self.below:g}"
         return f"above {self.above:g}" if isfinite(self.above) else f"below {self.below:g}"
 
+    @property
+    def stated(self) -> str:
+        """What the paper states of the mean.
+
+        >>> Claim("a", "b", (), paper=(0.879, 0.837)).stated, Claim("a", "b", (), paper=(0.7,)).stated
+        ('0.042 (0.879 − 0.837)', '0.7')
+        """
+        if len(self.paper) == 2:
+            first, second = self.paper
+            return f"{round(first - second, 4):g} ({_plain(first)} − {_plain(second)})"
+        return _plain(round(self.paper[0], 4)) if self.paper else "–"
+
     def to_dict(self) -> dict[str, Any]:
         """As plain values; :meth:`from_dict` is the inverse."""
         return {
@@ -109,6 +123,7 @@ class Claim:
             "quantity": self.quantity,
             "above": self.above if isfinite(self.above) else None,
             "below": self.below if isfinite(self.below) else None,
+            "paper": list(self.paper),
             "samples": [list(sample) for sample in self.samples],
         }
 
@@ -121,7 +136,12 @@ class Claim:
             tuple(Sample(float(mean), float(error), int(n)) for mean, error, n in value["samples"]),
             -inf if value["above"] is None else float(value["above"]),
             inf if value["below"] is None else float(value["below"]),
+            tuple(map(float, value.get("paper", ()))),
         )
+
+
+def _plain(value: float) -> str:
+    return f"{value:g}" if value >= 0 else f"({value:g})"
 
 
 # ---------------------------------------------------------------------- making claims
@@ -181,9 +201,19 @@ def _paired(a: ArrayLike, b: ArrayLike) -> Sample:
     return Sample(float(found.mean()), error, len(found))
 
 
-def joined(claims: Sequence[Claim]) -> Claim:
-    """The same claim of several runs as one."""
-    return replace(claims[0], samples=tuple(sample for claim in claims for sample in claim.samples))
+def joined(claims: Sequence[Claim], *, same_queries: bool = False) -> Claim:
+    """The same claim of several runs as one.
+
+    Runs on the same queries know no more of the queries than one of them: they are one sample, whose error has that of
+    the queries whole, and that of the seeds divided by the runs.
+    """
+    samples = tuple(sample for claim in claims for sample in claim.samples)
+    if same_queries and len(samples) > 1 and all(sample.n > 1 for sample in samples):
+        means = np.array([sample.mean for sample in samples])
+        within = float(np.mean([sample.standard_error**2 for sample in samples]))
+        error = sqrt(within + float(means.var(ddof=1)) / len(samples))
+        samples = (Sample(float(means.mean()), error, min(sample.n for sample in samples)),)
+    return replace(claims[0], samples=samples)
 
 
 # ---------------------------------------------------------------------- judging them
@@ -244,10 +274,11 @@ def verdict_table(claims: Sequence[Claim]) -> Table:
     rows = []
     for claim, (word, p) in zip(claims, verdicts(claims), strict=True):
         low, high = claim.interval()
-        rows.append((claim.says, claim.quantity, claim.expected, claim.estimate().mean, (low, high), p, word))
+        row = (claim.says, claim.quantity, claim.expected, claim.stated, claim.estimate().mean, (low, high), p, word)
+        rows.append(row)
     columns = (
-        Column("claim"), Column("quantity"), Column("expected"), Column("mean", "number"), Column("95 %", "interval"),
-        Column("p (holm)", "p"), Column("verdict"),
+        Column("claim"), Column("quantity"), Column("expected"), Column("the paper's"), Column("mean", "number"),
+        Column("95 %", "interval"), Column("p (holm)", "p"), Column("verdict"),
     )  # fmt: skip
     runs = max((len(claim.samples) for claim in claims), default=0)
     return Table(columns, tuple(rows), f"The paper's finding; {runs} run{'s' if runs != 1 else ''}")

@@ -75,6 +75,7 @@ class NetScale(OptimalityScale):
     learning_rates: tuple[float, ...] = setting(
         (0.01, 0.001), "learning rates, of which the data that chooses takes one for each net; unused with donmez"
     )
+    weight_decay: float = setting(0.1, "Adam's weight decay; the paper has none; unused with donmez")
     chooses: str = setting("train", "data on which the best epoch is chosen: train, which is tested, or vali")
     moves: int = setting(20, "largest number of moves that follow better directions; 0 = only test")
     fine_moves: int = setting(0, "the same for a hundredth of the steps")
@@ -89,9 +90,10 @@ class NetScale(OptimalityScale):
 
     def net(self, hidden_nodes: int) -> dict[str, Any]:
         """Parameters of the net with so many hidden nodes."""
-        return pins.net(
+        given = pins.net(
             hidden_layer_sizes=hidden_nodes, activation=self.activation, epochs=self.epochs, optimizer=self.optimizer
         )
+        return {**given, "weight_decay": self.weight_decay} if self.optimizer == "adam" else given
 
     def rates(self) -> list[dict[str, Any]]:
         """What the trainings of one net differ in; the paper's schedule tries rates of its own."""

@@ -12,6 +12,7 @@ from gradrank.data.formats.registry import read_data
 from gradrank.errors import DataError
 from gradrank.evaluation.tables import to_json
 from gradrank.experiments.folders import Reader, read_folds, read_splits
+from gradrank.experiments.paper_numbers import PAPER_NUMBERS
 from gradrank.experiments.processes import side_by_side
 from gradrank.experiments.recipe import SCALES, Recipe, Run, Say, say_nothing
 from gradrank.experiments.registry import recipe
@@ -38,6 +39,7 @@ def run(
     seeds: int = 1,
     jobs: int = 1,
     out: str | Path | None = None,
+    client: Any = None,
     say: Say = say_nothing,
     read: Reader = read_data,
 ) -> Result:
@@ -59,6 +61,8 @@ def run(
         processes: for the trainings of recipes that keep finished trainings, else for the runs with different seeds
     out
         folder for the result and, where a recipe can go on with them, for the trainings that are done
+    client
+        a ``distributed.Client``: its workers train what recipes keep, each one training at a time
     say
         called with each thing that is worth saying meanwhile
     read
@@ -83,21 +87,30 @@ def run(
     if seeds < 1:
         raise DataError(f"seeds is {seeds}, expected a whole number of 1 or more")
     folder = None if out is None else Path(out)
+    if data is not None and made.reads == "nothing":
+        say(f"{name} looks at no data: what is given is not used")
+        data = None
     given = _read(made, data, read) if isinstance(data, str | Path) else data
+    if given is not None:
+        _check_labels(name, made, given)
     if given is None and chosen.gigabytes() > _MUCH_MEMORY:
         say(f"the artificial data takes about {chosen.gigabytes():.0f} GB of memory")
     scales = [replace(chosen, random_state=chosen.random_state + number) for number in range(seeds)]
+    if client is not None and not made.side_by_side:
+        say(f"{name} has no trainings for workers: it runs here")
     if made.side_by_side or jobs <= 1 or seeds == 1:
         if jobs > 1 and not made.side_by_side:
             say(f"{name} with one seed has nothing to do side by side: jobs is not used")
-        results = [_run_once(name, each, given, Run(_with_seed(say, each, seeds), folder, jobs)) for each in scales]
+        results = [
+            _run_once(name, each, given, Run(_with_seed(say, each, seeds), folder, jobs, client)) for each in scales
+        ]
     else:
         done: dict[int, Result] = {}
         for number, result in side_by_side(_run_once, [(name, each, given, Run()) for each in scales], jobs):
             done[number] = result
             say(f"seed {scales[number].random_state} is done")
         results = [done[number] for number in range(seeds)]
-    result = results[0] if seeds == 1 else over_seeds(results)
+    result = results[0] if seeds == 1 else over_seeds(results, same_queries=given is not None)
     if folder is not None:
         write(result, folder, command=_command(name, made, scale, data, seeds), seconds=time.perf_counter() - began)
     return result
@@ -122,10 +135,12 @@ def _run_once(name: str, scale: Scale, data: Data | None, how: Run) -> Result:
     used = scale.artificial_data() if data is None else data
     with warnings_told(how.say):
         tables, notes, claims = made.function(scale, used, how)
+    stated = PAPER_NUMBERS.get(name, {})
+    claims = tuple(replace(claim, paper=stated.get(claim.says, ())) for claim in claims)
     settings = {key: value for key, value in scale.values().items() if key != "n_jobs"}
     if data is not None:
-        settings = {key: value for key, value in settings.items() if key not in scale.of_data()}
-    return Result(name, made.title, tables, notes, claims, {**settings, **_facts(used)}, scale.learners())
+        settings = {key: value for key, value in settings.items() if key not in scale.without_effect(data)}
+    return Result(name, made.title, tables, notes, claims, {**settings, **_facts(made, used)}, scale.learners())
 
 
 def _command(name: str, made: Recipe, scale: str | Scale, data: Any, seeds: int) -> str:
@@ -174,13 +189,24 @@ def _check_scale(name: str, made: Recipe, scale: Scale) -> None:
 
 def _read(made: Recipe, folder: str | Path, read: Reader) -> Data:
     if made.reads == "judgments":
-        from gradrank.experiments.niu_labeling import read_judgments
+        from gradrank.experiments.niu_labeling import read_opinions
 
-        return read_judgments(folder)
+        return read_opinions(folder, read)
     return read_folds(folder, read) if made.reads == "folds" else read_splits(folder, read)
 
 
-def _facts(data: Any) -> dict[str, Any]:
+def _check_labels(name: str, made: Recipe, data: Data) -> None:
+    """Whether given data has the label sources that the recipe needs, before anything is trained."""
+    for part, found in data.items() if isinstance(data, Mapping) else ():
+        missing = [label for label in made.labels if label not in found.label_names]
+        if missing:
+            raise DataError(
+                f"{name} needs the label source {missing[0]!r}, which the {part} data lacks: give its files, "
+                f"--label {missing[0]}='*.{missing[0]}.txt', or a column of that name"
+            )
+
+
+def _facts(made: Recipe, data: Any) -> dict[str, Any]:
     """What there is to know of the data for a result."""
     if isinstance(data, list | tuple):
         return {
@@ -190,6 +216,10 @@ def _facts(data: Any) -> dict[str, Any]:
         }
     if not isinstance(data, Mapping):
         return {}
+    if made.reads == "judgments":
+        # Simulated people judge the test documents.
+        test = data["test"]
+        return {"queries": test.n_queries, "documents": test.n_docs}
     train = data["train"]
     return {"queries": train.n_queries, "documents": train.n_docs, "features": train.n_features}
 

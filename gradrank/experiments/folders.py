@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +41,27 @@ def read_splits(folder: str | Path, read: Reader = read_data) -> dict[str, Ranki
             raise DataError(f"holds no file {' or '.join(names)}, expected train, vali and test", path=folder)
         sets[key] = read(found)
     return sets
+
+
+def label_files_of(file: Path, patterns: Mapping[str, str]) -> dict[str, Path]:
+    """The files of further labels that belong to a data file, from patterns in which ``*`` stands for its name.
+
+    Patterns are taken from the folder of the data file, so that those of parts and folds are found alike.
+
+    >>> label_files_of(Path("Fold1/train.txt.xz"), {"clicks": "*.clicks.txt"})
+    {'clicks': PosixPath('Fold1/train.clicks.txt')}
+    """
+    stem = without_compression_suffix(file).stem
+    found = {}
+    for name, pattern in patterns.items():
+        if "*" not in pattern:
+            raise DataError(
+                f"the files of label {name!r} are {pattern!r}, expected a * in the place of the data file's name"
+            )
+        found[name] = file.parent / pattern.replace("*", stem)
+        if not found[name].is_file():
+            raise DataError(f"is not there; it should hold the label {name!r} of {file}", path=found[name])
+    return found
 
 
 def _has_folds(folder: Path, files: dict[str, Path]) -> bool:

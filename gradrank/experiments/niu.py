@@ -183,7 +183,7 @@ def ranker_table(scale: TableScale, folds: Sequence[Fold], run: Run) -> Outcome:
         for ranker in scale.rankers
         for fold in range(len(folds))
     ]
-    found = run_cells(cells, truths, out=run.out, jobs=run.jobs, say=run.say)
+    found = run_cells(cells, truths, out=run.out, jobs=run.jobs, client=run.client, say=run.say)
     tables, notes = [], []
     claims: list[Claim] = []
     for truth in scale.truths:
@@ -239,7 +239,7 @@ def _cross_validated(
         for at in range(len(turns[truth]))
         for beta in scale.cv_betas
     }
-    found = run_cells(list(tried.values()), turns, out=run.out, jobs=run.jobs, say=run.say)
+    found = run_cells(list(tried.values()), turns, out=run.out, jobs=run.jobs, client=run.client, say=run.say)
     chosen = {}
     for ranker, truth in dict.fromkeys((ranker, truth) for ranker, truth, _, _ in tried):
         for fold in range(len(truths[truth])):
@@ -285,7 +285,7 @@ def beta_figure(scale: BetaScale, folds: Sequence[Fold], run: Run) -> Outcome:
         for beta in scale.betas
         for fold in range(len(folds))
     ]
-    found = run_cells(cells, truths, out=run.out, jobs=run.jobs, say=run.say)
+    found = run_cells(cells, truths, out=run.out, jobs=run.jobs, client=run.client, say=run.say)
     tables, notes = [], []
     claims: list[Claim] = []
     for ranker in focused:

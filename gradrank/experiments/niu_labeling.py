@@ -5,23 +5,31 @@ The paper's five people are simulated by assessors who differ, slip and take the
 judgments, and how agreement comes about from one and the same opinions with two tools. Real people speak in a folder
 with preferences (``judgments``, lines ``query a b winner``) and graded judgments of the same documents (``qrels``),
 such as those of the TREC 2021 deep learning track: then table 3 tells how preferences agree with the order of grades.
+Graded data has its test documents judged by the simulated assessors: their true relevance lies in the order of the
+grades, and at random within one.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gradrank.data.formats.registry import read_data
 from gradrank.data.formats.topk_files import read_preferences
 from gradrank.data.formats.trec import read_qrels
+from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError
 from gradrank.evaluation.tables import Column, Table
 from gradrank.experiments.claims import Claim, higher, number
+from gradrank.experiments.folders import Reader, read_splits
 from gradrank.experiments.recipe import Recipe, Run
 from gradrank.experiments.result import Outcome
 from gradrank.experiments.settings import Scale, setting
@@ -31,6 +39,7 @@ from gradrank.labeling.analysis.simulate import Study, simulate_study
 from gradrank.labeling.records import Tool
 
 PAPER = "Niu, Guo, Lan, Cheng (2012)"
+_JUDGMENTS = ("judgments", "preferences")
 _NAMES = {Tool.PREFERENCES: "top-k labeling", Tool.GRADES: "five grades"}
 
 
@@ -40,21 +49,50 @@ class StudyScale(Scale):
 
     queries: int = setting(50, "queries to label", of_data=True)
     docs: int = setting(50, "documents per query", of_data=True)
-    k: int = setting(10, "documents wanted in order", of_data=True)
-    assessors: int = setting(5, "assessors", of_data=True)
-    strategy: str = setting("heap", "how the top k is found: heap, as the paper has it, or another", of_data=True)
+    k: int = setting(10, "documents wanted in order, by simulated assessors")
+    assessors: int = setting(5, "simulated assessors")
+    strategy: str = setting("heap", "how the top k is found: heap, as the paper has it, or another")
 
     def artificial_data(self) -> Study:
         """A simulated study."""
         return _study(self.queries, self.docs, self.k, self.assessors, self.strategy, self.random_state)
 
+    def study_of(self, data: RankingData) -> Study:
+        """A simulated study of graded documents, those of queries whose documents differ in grade."""
+        truths = {}
+        for query, qid in enumerate(data.qid):
+            grades = data.label()[int(data.indptr[query]) : int(data.indptr[query + 1])]
+            judged = grades[~np.isnan(grades)]
+            if len(judged) > 1 and judged.min() < judged.max():
+                truths[str(qid)] = _within_grades(judged, zlib.crc32(f"{self.random_state} {qid}".encode()))
+        if not truths:
+            raise DataError("the test data has no query whose documents differ in grade")
+        return simulate_study(
+            truths=truths, k=self.k, assessors=self.assessors, name=self.strategy, seed=self.random_state
+        )
+
     def gigabytes(self) -> float:
         return 0.0
+
+    def without_effect(self, data: Any) -> tuple[str, ...]:
+        # People have judged as they did.
+        people = ("k", "assessors", "strategy") if isinstance(data, HumanJudgments) else ()
+        return (*self.of_data(), *people)
 
 
 @cache
 def _study(queries: int, docs: int, k: int, assessors: int, strategy: str, seed: int) -> Study:
     return simulate_study(queries=queries, n=docs, k=k, assessors=assessors, name=strategy, seed=seed)
+
+
+def _within_grades(grades: NDArray[np.float32], seed: int) -> list[float]:
+    """Relevance with normal ranks, in the order of the grades and at random within each."""
+    chance = np.random.default_rng(seed).permutation(len(grades))
+    order = np.lexsort((chance, grades))
+    found = np.empty(len(grades))
+    normal = NormalDist()
+    found[order] = [normal.inv_cdf((place + 0.5) / len(grades)) for place in range(len(grades))]
+    return [float(value) for value in found]
 
 
 @dataclass(frozen=True)
@@ -66,12 +104,21 @@ class HumanJudgments:
     grades: Mapping[str, Mapping[str, float]]
 
 
+def read_opinions(folder: str | Path, read: Reader = read_data) -> HumanJudgments | Mapping[str, RankingData]:
+    """What people say, if a folder has judgments of theirs; else its graded data."""
+    folder = Path(folder)
+    named = [path.name.lower() for path in folder.iterdir() if path.is_file()] if folder.is_dir() else []
+    if any(name.startswith(_JUDGMENTS) for name in named):
+        return read_judgments(folder)
+    return read_splits(folder, read)
+
+
 def read_judgments(folder: str | Path) -> HumanJudgments:
     """Preferences (in a file ``judgments…`` or ``preferences…``) and grades (``qrels…``) of a folder."""
     folder = Path(folder)
     files = sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
     found = {}
-    for kind, starts in (("judgments", ("judgments", "preferences")), ("qrels", ("qrels",))):
+    for kind, starts in (("judgments", _JUDGMENTS), ("qrels", ("qrels",))):
         path = next((path for path in files if path.name.lower().startswith(starts)), None)
         if path is None:
             raise DataError(
@@ -81,10 +128,14 @@ def read_judgments(folder: str | Path) -> HumanJudgments:
     return HumanJudgments(read_preferences(found["judgments"]), read_qrels(found["qrels"]).to_dict())
 
 
+Opinions = Study | HumanJudgments | Mapping[str, RankingData]
+"""A simulated study, judgments of people, or graded data to simulate one on."""
+
+
 # ---------------------------------------------------------------------- the tables
-def table_1(scale: StudyScale, data: Study, run: Run) -> Outcome:
+def table_1(scale: StudyScale, data: Opinions, run: Run) -> Outcome:
     """Time per judgment and per query, and judgments per query, of top-k labeling and of five grades."""
-    study = _simulated(data, "table 1 is about the time of judgments")
+    study = _simulated(scale, data, "table 1 is about the time of judgments")
     rows = {row.tool: row for row in efficiency(study.records, study.outcomes)}
     table = Table(
         (Column("method"), Column("seconds per judgment", "number"), Column("judgments per query", "number"),
@@ -104,17 +155,19 @@ def table_1(scale: StudyScale, data: Study, run: Run) -> Outcome:
     return Outcome((table,), (), claims)
 
 
-def table_2(scale: StudyScale, data: Study, run: Run) -> Outcome:
+def table_2(scale: StudyScale, data: Opinions, run: Run) -> Outcome:
     """What a second assessor says of a pair, given what the first said, with top-k labeling."""
-    found = agreement(Tool.PREFERENCES, _simulated(data, "table 2 is about assessors of the same pairs").outcomes)
+    study = _simulated(scale, data, "table 2 is about assessors of the same pairs")
+    found = agreement(Tool.PREFERENCES, study.outcomes)
     return Outcome((_agreement_table(found),), (_overall(found),), _most_agree(found))
 
 
-def table_3(scale: StudyScale, data: Study | HumanJudgments, run: Run) -> Outcome:
+def table_3(scale: StudyScale, data: Opinions, run: Run) -> Outcome:
     """The same of preferences that are inferred from grades, and which tool has the higher agreement."""
     if isinstance(data, HumanJudgments):
         return _people(data)
-    both = {tool: agreement(tool, data.outcomes) for tool in (Tool.PREFERENCES, Tool.GRADES)}
+    outcomes = _simulated(scale, data, "").outcomes
+    both = {tool: agreement(tool, outcomes) for tool in (Tool.PREFERENCES, Tool.GRADES)}
     claims = []
     for ties, said in ((True, "agreement"), (False, "agreement without ties")):
         rates = [_rates(found, ties) for found in both.values()]
@@ -123,10 +176,12 @@ def table_3(scale: StudyScale, data: Study | HumanJudgments, run: Run) -> Outcom
     return Outcome((_agreement_table(both[Tool.GRADES]),), notes, tuple(claims))
 
 
-def _simulated(data: Any, why: str) -> Study:
-    if not isinstance(data, Study):
-        raise DataError(f"{why}, of which preferences and grades alone say nothing: run it without --data")
-    return data
+def _simulated(scale: StudyScale, data: Opinions, why: str) -> Study:
+    if isinstance(data, HumanJudgments):
+        raise DataError(
+            f"{why}, of which preferences and grades alone say nothing: run it without --data, or on graded data"
+        )
+    return data if isinstance(data, Study) else scale.study_of(data["test"])
 
 
 def _agreement_table(found: Agreement) -> Table:

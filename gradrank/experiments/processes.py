@@ -1,4 +1,4 @@
-"""Calling a function many times, in several processes at once."""
+"""Calling a function many times, in several processes at once or on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -10,13 +10,20 @@ from typing import Any
 
 
 def side_by_side(
-    function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], jobs: int
+    function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], jobs: int, client: Any = None
 ) -> Iterator[tuple[int, Any]]:
     """The number and the result of each call as it is done, with up to ``jobs`` processes; in order with one.
+
+    With a Dask client its workers are called instead.
 
     >>> dict(side_by_side(pow, [(2, 3), (2, 4)], 1))
     {0: 8, 1: 16}
     """
+    if client is not None and calls:
+        from gradrank.experiments.on_workers import on_workers
+
+        yield from on_workers(function, calls, client)
+        return
     if jobs <= 1 or len(calls) < 2:
         for number, arguments in enumerate(calls):
             yield number, function(*arguments)

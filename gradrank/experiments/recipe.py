@@ -24,11 +24,13 @@ def say_nothing(_text: str) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """How a recipe is run: to whom it speaks, where finished trainings are kept, how many run side by side."""
+    """How a recipe is run: to whom it speaks, where finished trainings are kept, how many run at once, and where."""
 
     say: Say = say_nothing
     out: Path | None = None
     jobs: int = 1
+    client: Any = None
+    """A Dask client, if the trainings are to run on its workers."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,11 @@ class Recipe:
     """A run of seconds, which shows what comes out and nothing else."""
     full: Scale | None = None
     """The paper's own settings; None if they are not known."""
-    reads: Literal["splits", "folds", "judgments"] = "splits"
-    """Whether it runs on train, validation and test data, on folds of them, or on judgments of people."""
+    reads: Literal["splits", "folds", "judgments", "nothing"] = "splits"
+    """Whether it runs on train, validation and test data, on folds of them, on judgments of people (or on
+    graded data, which simulated people judge), or looks at no data."""
+    labels: tuple[str, ...] = ()
+    """Label sources that its data must have beside the primary one."""
     side_by_side: bool = False
     """Whether its trainings can run in several processes and are kept when done (:mod:`gradrank.experiments.cells`)."""
 

@@ -20,7 +20,9 @@ What came out for each table and figure of the four papers, on artificial data, 
 `python docs/make_results.py`. A finding *holds* if all of its claims are significant at 5 % (Holm's correction over the
 claims of a table), *does not hold* if one is significantly otherwise, and is *undecided* else. Queries are observations
 within runs, and runs with different seeds have different data: both count (`gradrank/experiments/claims.py`). Runs are
-small where their queries and seeds say so; what was *not run* under the settings of today has no verdict.
+small where their queries and seeds say so; what was *not run* under the settings of today has no verdict. Beside each
+mean stands what the paper states of it, on its own data, where it prints a number. Where a finding does not hold or is
+undecided, a sentence says whether that is for the size of the runs, for the data, or for the claim.
 """
 
 
@@ -37,8 +39,14 @@ def kept_results(folder: str | Path) -> list[dict[str, Any]]:
     return found
 
 
-def results_page(results: Sequence[Mapping[str, Any]]) -> str:
-    """The page in Markdown.
+def kept_reasons(folder: str | Path) -> dict[str, str]:
+    """Why findings do not hold or are undecided, by recipe."""
+    reasons: dict[str, str] = json.loads((Path(folder) / "reasons.json").read_text(encoding="utf-8"))
+    return reasons
+
+
+def results_page(results: Sequence[Mapping[str, Any]], reasons: Mapping[str, str] | None = None) -> str:
+    """The page in Markdown; ``reasons`` say why findings do not hold or are undecided.
 
     >>> print(results_page([]).splitlines()[0])
     # Results
@@ -55,8 +63,9 @@ def results_page(results: Sequence[Mapping[str, Any]]) -> str:
     )  # fmt: skip
     heads = ("id", "the paper's finding", "verdict", "claims that hold", "run")
     table = Table(tuple(Column(head) for head in heads), rows)
+    sections = [_section(result, (reasons or {}).get(result["name"])) for result in results]
     parts = [INTRODUCTION, f"Of {len(results)} that were run: {total}.", table.to_markdown()]
-    return "\n\n".join(part.strip("\n") for part in [*parts, *map(_section, results)]) + "\n"
+    return "\n\n".join(part.strip("\n") for part in [*parts, *sections]) + "\n"
 
 
 def _claims(result: Mapping[str, Any]) -> list[Claim]:
@@ -76,7 +85,7 @@ def _size(result: Mapping[str, Any]) -> str:
     return seeds if queries is None or queries <= 2 else f"{queries:,} queries, {seeds}"
 
 
-def _section(result: Mapping[str, Any]) -> str:
+def _section(result: Mapping[str, Any], reason: str | None) -> str:
     name = result["name"]
     claims = _claims(result)
     settings = ", ".join(f"{key} {shown(_tuple(value))}" for key, value in result["settings"].items())
@@ -84,6 +93,7 @@ def _section(result: Mapping[str, Any]) -> str:
         f"## {name}",
         f"{recipe(name).title[0].upper()}{recipe(name).title[1:]} ({recipe(name).paper}, {recipe(name).shows}). "
         f"The paper: {recipe(name).finding} **{overall(claims)[0].upper()}{overall(claims)[1:]}.**",
+        *([] if reason is None else [reason]),
         verdict_table(claims).to_markdown().rstrip("\n"),
         *result["notes"],
         *(_table(table) for table in result["tables"]),

@@ -16,12 +16,12 @@ from gradrank.experiments.result import Result
 _NUMBERS = ("number", "signed", "percent", "count")
 
 
-def over_seeds(results: Sequence[Result]) -> Result:
+def over_seeds(results: Sequence[Result], *, same_queries: bool = False) -> Result:
     """The results of one experiment with different seeds as one: means and standard deviations of all numbers.
 
     Rows are matched by what stands before their first number. Where a column has words, each is given with the number
     of seeds that it was said with; p-values and intervals of single runs are left to the runs. A table that is drawn as
-    lines keeps plain means.
+    lines keeps plain means. On given data all runs have the same queries (``same_queries``).
 
     >>> table = [Table((Column("system"), Column("MAP", "number")), (("a", value),)) for value in (0.2, 0.4)]
     >>> runs = [Result("x", "X", (table[k],), settings={"random_state": k}) for k in range(2)]
@@ -42,7 +42,7 @@ def over_seeds(results: Sequence[Result]) -> Result:
         [claim for result in results for claim in result.claims if claim.says == says]
         for says in dict.fromkeys(claim.says for result in results for claim in result.claims)
     ]
-    claims = tuple(joined(claims) for claims in alike)
+    claims = tuple(joined(claims, same_queries=same_queries) for claims in alike)
     return replace(first, tables=tables, notes=notes, claims=claims, settings=settings, runs=tuple(results))
 
 

@@ -63,6 +63,10 @@ class Scale:
         """Settings that describe the artificial data: with other data they have no effect."""
         return tuple(item.name for item in fields(cls) if item.metadata["of_data"])
 
+    def without_effect(self, _data: Any) -> tuple[str, ...]:
+        """Settings that have no effect on data that is given."""
+        return self.of_data()
+
     def values(self) -> dict[str, Any]:
         """All settings by name."""
         return {item.name: getattr(self, item.name) for item in fields(self)}

@@ -525,6 +525,7 @@ TABLE_1 = Recipe(
     tiny=SweepScale(**_TINY, weights=(0.5,)),
     full=SweepScale(**_PAPER),
     side_by_side=True,
+    labels=("clicks",),
 )
 TABLE_2 = Recipe(
     table_2,
@@ -547,6 +548,7 @@ FIGURE_2 = Recipe(
     tiny=TreeScale(**_TINY),
     full=TreeScale(**_PAPER),
     side_by_side=True,
+    labels=("clicks",),
 )
 FIGURE_3 = Recipe(
     figure_3,
@@ -579,6 +581,7 @@ FIGURE_5 = Recipe(
     small=CostScale(),
     tiny=CostScale(points=5),
     full=CostScale(),
+    reads="nothing",
 )
 FIGURE_6 = Recipe(
     figure_6,
@@ -589,6 +592,7 @@ FIGURE_6 = Recipe(
     small=WeightScale(),
     tiny=WeightScale(n_estimators=20),
     full=WeightScale(),
+    reads="nothing",
 )
 FIGURE_7 = Recipe(
     figure_7,

@@ -10,26 +10,22 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import gradrank
 from gradrank.data.fingerprint import data_fingerprint
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import ModelError
 from gradrank.experiments.processes import side_by_side
 from gradrank.experiments.recipe import Run
+from gradrank.experiments.training_code import code_version
 from gradrank.learners.algorithms import algorithm
 from gradrank.models.ranker import Ranker
 from gradrank.models.registry import load_ranker
 from gradrank.models.trees.ensemble import TreeEnsemble
 from gradrank.runtime.files import made_folder
-
-# Rooms whose code a training depends on.
-_TRAINING_CODE = ("combine", "learners", "measures", "models", "objectives", "ranking.py")
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,18 +81,6 @@ class Training:
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-@cache
-def code_version() -> str:
-    """Digest of the code that a trained model depends on."""
-    digest = hashlib.sha256()
-    root = Path(gradrank.__file__).parent
-    for room in _TRAINING_CODE:
-        place = root / room
-        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
 def trained(trainings: Sequence[Training], run: Run) -> list[Ranker]:
     """The rankers of all trainings, in their order: those that are kept are read, the others trained.
 
@@ -116,7 +100,7 @@ def trained(trainings: Sequence[Training], run: Run) -> list[Ranker]:
     if found:
         run.say(f"{len(found)} of {len(trainings)} trainings are kept from before")
     waiting = [number for number in range(len(trainings)) if number not in found]
-    for place, ranker in side_by_side(train_one, [(trainings[number],) for number in waiting], run.jobs):
+    for place, ranker in side_by_side(train_one, [(trainings[number],) for number in waiting], run.jobs, run.client):
         number = waiting[place]
         path = files[number]
         if path is not None:

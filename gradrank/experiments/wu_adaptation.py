@@ -17,6 +17,7 @@ from gradrank.combine import combine_rankers
 from gradrank.data.artificial import make_data
 from gradrank.data.ranking_data import RankingData
 from gradrank.data.splits import concatenate
+from gradrank.errors import DataError
 from gradrank.evaluation.evaluate import Evaluation, evaluate
 from gradrank.experiments import pins
 from gradrank.experiments.claims import gains_less, higher, not_lower
@@ -107,6 +108,11 @@ def domains_of(scale: AdaptationScale, data: Splits) -> dict[str, RankingData]:
     """
     if "train 1" in data:
         return dict(data)
+    if data["train"].n_queries < 3 + 3 * len(scale.shifts):
+        raise DataError(
+            f"the training data has {data['train'].n_queries} queries, expected {3 + 3 * len(scale.shifts)} or more: "
+            f"{len(scale.shifts)} other domains are made of them"
+        )
     rng = np.random.default_rng(scale.random_state)
     order = rng.permutation(data["train"].n_queries)
     cut = max(2, min(scale.queries, len(order) // 3))

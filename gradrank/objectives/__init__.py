@@ -4,6 +4,7 @@ from gradrank.errors import ObjectiveError
 from gradrank.objectives.constructed import Constructed, constructed
 from gradrank.objectives.constructions import CONSTRUCTIONS, Construction, construction_of
 from gradrank.objectives.costs import COSTS, PairCost, Printed, RankNet, Sigmoid
+from gradrank.objectives.differences import Differences
 from gradrank.objectives.focused import Focused
 from gradrank.objectives.lambda_gradient import Lambda
 from gradrank.objectives.lambda_loss import LambdaGap, LambdaLoss, LambdaWide
@@ -26,6 +27,7 @@ __all__ = [
     "BoundObjective",
     "Constructed",
     "Construction",
+    "Differences",
     "Focused",
     "Gradients",
     "Lambda",

@@ -4,10 +4,10 @@
 and takes every option of :class:`Lambda` (``Lambda(NDCG, cost=sigmoid, mu=1, pairs=misranked)``) or the name of another
 construction (``Lambda(MAP, construction=spring-smooth)``). ``LambdaLoss(NDCG, scheme=loss2pp)``, ``LambdaWide(NDCG)``
 and ``LambdaGap(P@10)`` weigh pairs otherwise. ``RankNet``, ``ListNet``, ``ListMLE(k=10)``, ``Focused(k=10, beta=0.5)``,
-``XENDCG``, ``ApproxNDCG``, ``NeuralNDCG``, ``Regression`` and ``Logistic`` are losses of their own. ``Noisy(MRR,
-samples=4)`` averages λ's over noise. ``Tiered(NDCG, CNDCG(label=clicks), weight=0.2)`` and ``Scheduled(NDCG,
-Lambda(NDCG, cost=sigmoid), schedule=linear, w0=0.1, eta=0.01)`` compose objectives; a bare measure means the same
-inside as alone.
+``XENDCG``, ``ApproxNDCG``, ``NeuralNDCG``, ``Regression``, ``Differences`` and ``Logistic`` are losses of their own.
+``Noisy(MRR, samples=4)`` averages λ's over noise. ``Tiered(NDCG, CNDCG(label=clicks), weight=0.2)`` and
+``Scheduled(NDCG, Lambda(NDCG, cost=sigmoid), schedule=linear, w0=0.1, eta=0.01)`` compose objectives; a bare measure
+means the same inside as alone.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from gradrank.measures.registry import measure_of
 from gradrank.objectives.constructed import Constructed, constructed
 from gradrank.objectives.constructions import Construction, construction_of
 from gradrank.objectives.costs import COSTS, PairCost
+from gradrank.objectives.differences import Differences
 from gradrank.objectives.focused import Focused
 from gradrank.objectives.lambda_gradient import Lambda
 from gradrank.objectives.lambda_loss import DISCOUNTED, LambdaGap, LambdaLoss, LambdaWide
@@ -46,6 +47,7 @@ PLAIN: dict[str, type[Objective]] = {
     "ApproxNDCG": ApproxNDCG,
     "NeuralNDCG": NeuralNDCG,
     "Regression": Regression,
+    "Differences": Differences,
     "Logistic": Logistic,
 }
 """Objectives that are built on no measure, by name; their options are their fields."""
@@ -57,7 +59,7 @@ LAMBDAS: dict[str, type[Lambda]] = {kind.name: kind for kind in (Lambda, LambdaL
 _ELSEWHERE = {
     "lambdarank": "NDCG@10", "rank_xendcg": "XENDCG", "rank:ndcg": "NDCG@10", "rank:map": "MAP",
     "rank:pairwise": "RankNet", "pairlogit": "RankNet", "pairlogitpairwise": "RankNet", "yetirank": "NDCG@10",
-    "yetirankpairwise": "NDCG@10", "queryrmse": "Regression", "querysoftmax": "ListNet", "stochasticrank": "NDCG@10",
+    "yetirankpairwise": "NDCG@10", "queryrmse": "Differences", "querysoftmax": "ListNet", "stochasticrank": "NDCG@10",
     "reg:squarederror": "Regression", "rmse": "Regression", "binary": "Logistic",
     "binary:logistic": "Logistic", "logloss": "Logistic",
 }  # fmt: skip

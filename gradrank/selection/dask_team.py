@@ -7,19 +7,16 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
+from gradrank.cluster.dask_turns import LOOK_SECONDS, DaskTurns
 from gradrank.data.ranking_data import RankingData
-from gradrank.errors import ClusterError, GradrankError, TrainingError
+from gradrank.errors import GradrankError
 from gradrank.runtime.files import replacing
 from gradrank.selection.crossfit import Task, fit_fold
 from gradrank.selection.kept import keep
-
-# How often a training asks whether to end, and the client whether a worker is still there.
-_LOOK_SECONDS = 2.0
 
 
 class DaskTeam:
@@ -37,11 +34,9 @@ class DaskTeam:
 
     def __init__(self, pool: RankingData, client: Any) -> None:
         self._pool, self._client = pool, client
-        self._addresses = workers_of(client)
-        self._free: SimpleQueue[str] = SimpleQueue()
-        self._lost = 0
+        self._turns = DaskTurns(client)
         self._name = f"gradrank-{uuid4().hex[:12]}"
-        self.waiting = ThreadPoolExecutor(len(self._addresses), thread_name_prefix="gradrank-waiting")
+        self.waiting = ThreadPoolExecutor(len(self._turns.addresses), thread_name_prefix="gradrank-waiting")
         """Threads of this process that wait for answers: one for each worker."""
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
@@ -53,9 +48,7 @@ class DaskTeam:
 
     def __enter__(self) -> Self:
         self._temporary = tempfile.TemporaryDirectory(prefix="gradrank-")
-        (self._data,) = self._client.scatter([self._pool], workers=self._addresses, broadcast=True, hash=False)
-        for address in self._addresses:
-            self._free.put(address)
+        (self._data,) = self._client.scatter([self._pool], workers=self._turns.addresses, broadcast=True, hash=False)
         return self
 
     def __exit__(
@@ -75,55 +68,17 @@ class DaskTeam:
 
     def ordered(self, order: Mapping[str, Any], what: str) -> dict[str, Any]:
         """See Processes.ordered. If a worker is lost over it, another one gets the order, but not a third."""
-        for last in (False, True):
-            address = self._next()
+
+        def told(_address: str) -> tuple[Any, ...]:
             # Clocks of machines differ: what is left goes along, not when it ends.
             left = order["until"] - time.time()
-            told = {"task": order["task"], "run": order["run"], "seconds": left, "stop": self._name}
-            try:
-                answer = self._answer(address, told)
-            except Exception as error:
-                self._lost += 1
-                if last:
-                    raise TrainingError(f"{what}: the Dask worker at {address} is lost: {error}") from None
-                continue
-            self._free.put(address)
-            break
+            return self._data, {"task": order["task"], "run": order["run"], "seconds": left, "stop": self._name}
+
+        answer = self._turns.call(what, train_there, told)
         if answer["error"] is None:
             with replacing(order["path"]) as path:
                 path.write_text(answer["model"], encoding="utf-8")
         return {"error": answer["error"]}
-
-    def _next(self) -> str:
-        while True:
-            try:
-                return self._free.get(timeout=_LOOK_SECONDS)
-            except Empty:
-                if self._lost == len(self._addresses):
-                    raise ClusterError("the Dask cluster has lost all workers that it had") from None
-
-    def _answer(self, address: str, told: Mapping[str, Any]) -> dict[str, Any]:
-        future = self._client.submit(
-            train_there, self._data, told, workers=[address], allow_other_workers=False, pure=False, retries=0
-        )
-        while True:
-            try:
-                found: dict[str, Any] = future.result(timeout=_LOOK_SECONDS)
-                return found
-            except TimeoutError:
-                # Work for a worker that is gone would wait for ever.
-                if self._client.status != "running":
-                    raise ClusterError("the Dask scheduler is gone") from None
-                if address not in self._client.nthreads():
-                    raise ClusterError("it is gone") from None
-
-
-def workers_of(client: Any) -> list[str]:
-    """Addresses of the workers that a Dask client sees."""
-    found = sorted(client.nthreads())
-    if not found:
-        raise TrainingError("the Dask cluster has no workers")
-    return found
 
 
 def train_there(pool: RankingData, order: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,7 +107,7 @@ class _Ends:
         now = time.monotonic()
         if now >= self._deadline:
             return True
-        if now - self._looked < _LOOK_SECONDS:
+        if now - self._looked < LOOK_SECONDS:
             return False
         self._looked = now
         return self._stopped()

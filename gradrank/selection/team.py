@@ -70,7 +70,8 @@ class Team:
         if self.folder is not None:
             made_folder(self.folder)
         if self._client is not None:
-            from gradrank.selection.dask_team import DaskTeam, workers_of
+            from gradrank.cluster.dask_turns import workers_of
+            from gradrank.selection.dask_team import DaskTeam
 
             self.processes = len(workers_of(self._client))
             self._elsewhere = DaskTeam(self.pool, self._client)

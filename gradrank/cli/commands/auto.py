@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +17,7 @@ from gradrank.cli.interruption import EXIT_INTERRUPTED, Interruption
 from gradrank.cli.provenance import remember_data
 from gradrank.cli.reading import Reading, reads_data
 from gradrank.cli.training import check_output
-from gradrank.cli.workers import Scheduler, launcher_of
+from gradrank.cli.workers import Scheduler, dask_client
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -135,7 +133,7 @@ def auto(
         else:
             notes.say(f"{member.name}: done in {fitted.seconds:.1f} s of training; {max(left, 0.0):.0f} s are left")
 
-    with _workers(scheduler, notes) as client, Interruption("step") as interruption:
+    with dask_client(scheduler, notes) as client, Interruption("step") as interruption:
         result = run_auto(
             sets["train"],
             sets.get("valid"),
@@ -191,19 +189,6 @@ def auto(
     _summarize(result, distilled, output, judged_on, evaluation, comparison, show_as)
     if result.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
-
-
-@contextmanager
-def _workers(scheduler: str | None, notes: Notes) -> Iterator[Any]:
-    """A Dask client, if there is a scheduler."""
-    if scheduler is None:
-        yield None
-        return
-    from gradrank.cluster.dask import DaskWorkers
-
-    with launcher_of(None, scheduler, notes) as launcher:
-        assert isinstance(launcher, DaskWorkers)
-        yield launcher.client
 
 
 def duration(text: str, flag: str) -> float:

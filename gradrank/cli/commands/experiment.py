@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradrank.cli import options
-from gradrank.cli.common import Notes, check_writable, load_data, make_folder, print_table, print_text
+from gradrank.cli.common import Notes, check_writable, load_data, make_folder, named_files, print_table, print_text
 from gradrank.cli.reading import Reading, reads_data
+from gradrank.cli.workers import Scheduler, dask_client
 from gradrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -91,6 +92,15 @@ def run(
             help="Folder with train, vali and test files, or LETOR's S1 … S5 or Fold1 …. Artificial data without it.",
         ),
     ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--label",
+            metavar="NAME=FILES",
+            help="A further label source of --data, a file beside each of its files: clicks='*.clicks.txt', where * is "
+            "the data file's name without its ending; one number per line in its row order. May be repeated.",
+        ),
+    ] = None,
     seeds: Annotated[
         int, typer.Option("--seeds", metavar="N", min=1, help="Run with so many seeds and give means and deviations.")
     ] = 1,
@@ -101,6 +111,7 @@ def run(
     jobs: Annotated[
         int, typer.Option("--jobs", metavar="N", min=1, help="Trainings, or seeds, side by side in so many processes.")
     ] = 1,
+    scheduler: Scheduler = None,
     threads: options.Threads = None,
     out: Annotated[
         Path | None,
@@ -132,37 +143,59 @@ def run(
         if len(chosen) > 1:
             raise DataError("--plot draws one figure: give one ID")
         _check_plot(plot)
+    if scheduler is not None and jobs > 1:
+        raise DataError("--scheduler and --jobs are both given, expected one of them")
+    if label and data is None:
+        raise DataError("--label goes with --data")
+    patterns = {key: str(pattern) for key, pattern in named_files(label)}
     if out is not None:
         make_folder(out)
 
     def read(file: Path) -> RankingData:
-        return load_data(file, notes, reading)
+        from gradrank.experiments.folders import label_files_of
+
+        labels = [f"{key}={path}" for key, path in label_files_of(file, patterns).items()]
+        return load_data(file, notes, reading, labels)
 
     results = []
-    for name, each in chosen.items():
+    with dask_client(scheduler, notes) as client:
+        for name, each in chosen.items():
 
-        def say(text: str, name: str = name) -> None:
-            notes.say(f"{name}: {text}")
+            def say(text: str, name: str = name) -> None:
+                notes.say(f"{name}: {text}")
 
-        result = run_recipe(name, scale=each, data=data, seeds=seeds, jobs=jobs, out=out, say=say, read=read)
-        results.append(result)
-        if plot is not None:
-            _draw(result, plot, notes)
-        if show_as is ResultFormat.md:
-            print_text(("\n" if len(results) > 1 else "") + result.to_markdown())
+            result = run_recipe(
+                name, scale=each, data=data, seeds=seeds, jobs=jobs, out=out, client=client, say=say, read=read
+            )
+            results.append(result)
+            if plot is not None:
+                _draw(result, plot, notes)
+            if show_as is ResultFormat.md:
+                print_text(("\n" if len(results) > 1 else "") + result.to_markdown())
     if show_as is ResultFormat.json:
         found = [result.to_dict() for result in results]
         print_text(to_json(found[0] if len(found) == 1 else found))
 
 
 def _described(name: str, found: Recipe) -> str:
-    reads = "folds of train, validation and test data" if found.reads == "folds" else "train, validation and test data"
     return (
         f"{name.lower()}: {found.title}\n"
         f"{found.paper}, {found.shows}\n"
         f"The paper's finding: {found.finding}\n"
-        f"Runs on {reads}, artificial unless --data gives some.\n\n"
+        f"{_READS[found.reads]}{_needs(found)}.\n\n"
     )
+
+
+_READS = {
+    "splits": "Runs on train, validation and test data, artificial unless --data gives some",
+    "folds": "Runs on folds of train, validation and test data, artificial unless --data gives some",
+    "judgments": "Runs on simulated people and artificial documents, or those of --data, or on judgments of people",
+    "nothing": "Looks at no data",
+}
+
+
+def _needs(found: Recipe) -> str:
+    return f", with the label source {', '.join(found.labels)}" if found.labels else ""
 
 
 def _settings(found: Recipe) -> Table:

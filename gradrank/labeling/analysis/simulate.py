@@ -10,7 +10,7 @@ of z, e, ε are standard normal, λ_a has standard deviation λ. Times are log-n
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log, pi, sin, sqrt
 from random import Random
@@ -220,6 +220,7 @@ def simulate_study(
     name: str = "heap",
     model: AssessorModel = PAPER_ASSESSORS,
     seed: int = 0,
+    truths: Mapping[str, Sequence[float]] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Study:
     """Simulate a study like the paper's: each query is judged by several assessors with each of the two tools.
@@ -241,6 +242,9 @@ def simulate_study(
         how assessors differ and err
     seed
         of all randomness
+    truths
+        true relevance of the documents of each query, in the place of ``queries`` × ``n`` that are drawn; the model
+        counts in their deviations
     progress
         called with the number of queries done
 
@@ -250,7 +254,7 @@ def simulate_study(
     >>> sorted({(outcome.query, outcome.tool.value, outcome.assessor) for outcome in study.outcomes})[:3]
     [('q01', 'T1', 'U1'), ('q01', 'T1', 'U2'), ('q01', 'T2', 'U3')]
     """
-    _at_least_one(queries=queries, n=n, k=k, overlap=overlap)
+    _at_least_one(queries=queries if truths is None else len(truths), n=n, k=k, overlap=overlap)
     if assessors < 2 * overlap:
         raise DataError(
             f"there are {assessors} assessors, expected {2 * overlap} or more: "
@@ -262,11 +266,14 @@ def simulate_study(
     random = Random(f"study {seed}")
     lenient = [random.gauss(0, model.leniency) for _ in range(assessors)]
     width = max(2, len(str(queries)))
+    names = [f"q{query + 1:0{width}}" for query in range(queries)] if truths is None else list(truths)
     records: list[Record] = []
     outcomes: list[Outcome] = []
-    for query in range(queries):
-        documents = [f"d{index + 1:0{max(2, len(str(n)))}}" for index in range(n)]
-        truth = {document: random.gauss(0, 1) for document in documents}
+    for query, named in enumerate(names):
+        count = n if truths is None else len(truths[named])
+        documents = [f"d{index + 1:0{max(2, len(str(count)))}}" for index in range(count)]
+        known = (random.gauss(0, 1) for _ in documents) if truths is None else truths[named]
+        truth = dict(zip(documents, known, strict=True))
         seat = query
         for chosen, tool in tools:
             for _ in range(overlap):
@@ -274,7 +281,7 @@ def simulate_study(
                 seat += 1
                 mind = _Mind(model, truth, lenient[who], random)
                 session = _session(chosen, documents, k, mind, random)
-                key = (f"U{who + 1}", f"q{query + 1:0{width}}", tool)
+                key = (f"U{who + 1}", named, tool)
                 records += [Record(*key, *event) for event in session[0]]
                 outcomes.append(Outcome(*key, chosen.name, k, tuple(documents), *session[1]))
         if progress is not None:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gradrank.data.ranking_data import default_feature_names
+from gradrank.data.ranking_data import RankingData, default_feature_names
 from gradrank.errors import ModelError
 from gradrank.models.attribution.attribution import Attribution, ByDocument, ByPair, Reference
 from gradrank.models.attribution.tree_pairs import pair_shares
@@ -183,7 +183,7 @@ class TreeEnsemble(Ranker):
         return out
 
     def predict_leaf(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.int32]:
-        """The number of the leaf that each document reaches in each tree, documents × trees.
+        """The number of the leaf that each document reaches in each tree, documents × trees, in the order given.
 
         Parameters
         ----------
@@ -199,19 +199,21 @@ class TreeEnsemble(Ranker):
             arrays.walk_leaves(read_only(np.ascontiguousarray(matrix[rows])), out[rows])
 
         for_query_blocks(work, edges, n_jobs)
-        return out
+        return X.in_input_order(out) if isinstance(X, RankingData) else out
 
     def contributions(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Each feature's share in each score (Tree SHAP, Lundberg et al. 2018), documents × (features + 1).
 
-        Rows add up to the score; the last column is the mean score over the training documents.
+        Rows are in the order given and add up to the score; the last column is the mean score over the training
+        documents.
 
         Parameters
         ----------
         X, n_jobs
             As :meth:`predict` takes them.
         """
-        return self._tree_shap(self.matrix(X), n_jobs)
+        shares = self._tree_shap(self.matrix(X), n_jobs)
+        return X.in_input_order(shares) if isinstance(X, RankingData) else shares
 
     def _tree_shap(self, X: Matrix, n_jobs: int | None) -> NDArray[np.float64]:
         import lightgbm

@@ -79,3 +79,11 @@ def test_steps_of_one_can_be_absolute() -> None:
     once = run("donmez-fig1", scale=replace(recipe("donmez-fig1").tiny, hidden_nodes=(0,), moves=0))
     assert twice.tables[1].records()[0] == once.tables[1].records()[0]
     assert twice.tables[1].records()[1] != once.tables[1].records()[1]
+
+
+def test_weight_decay_is_a_setting_of_adam_alone() -> None:
+    scale = replace(recipe("donmez-fig4").tiny, weight_decay=0.0)
+    assert scale.net(3)["weight_decay"] == 0.0
+    assert recipe("donmez-fig4").small.net(3)["weight_decay"] == 0.1
+    # The paper's schedule has none.
+    assert recipe("donmez-fig4").full.net(3)["weight_decay"] == 0.0

@@ -29,7 +29,10 @@ def test_rows_of_agreement_are_shares() -> None:
 def test_preferences_of_people_against_their_grades(tmp_path: Path) -> None:
     (tmp_path / "judgments.txt").write_text("1 a b a\n1 a c c\n1 b c tie\n2 x y y\n2 x z x\n2 y unknown y\n")
     (tmp_path / "qrels.txt").write_text("1 0 a 2\n1 0 b 1\n1 0 c 1\n2 0 x 3\n2 0 y 3\n2 0 z 0\n")
-    rows = run("niu-3", data=tmp_path).tables[0].records()
+    result = run("niu-3", data=tmp_path)
+    # Nothing about simulated assessors.
+    assert result.settings == {"random_state": 0}
+    rows = result.tables[0].records()
     # a > b agrees, c > a does not; y ~ x by grade, x > z agrees; ties and ungraded documents do not count.
     assert [row["pairs"] for row in rows] == [2, 1, 1]
     with pytest.raises(DataError, match="run it without --data"):

@@ -15,7 +15,9 @@ import xgboost
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gradrank.data import RankingData
 from gradrank.errors import ModelError
+from gradrank.learners import LambdaMART
 from gradrank.models.exchange.xgboost_model import largest_below
 from gradrank.models.trees.ensemble import TreeEnsemble, assign_leaves, read_booster_tree
 from gradrank.models.trees.side_by_side import SideBySideWalker
@@ -290,6 +292,17 @@ def test_one_tree_of_a_live_booster_assigns_leaves_as_lightgbm_does(booster):
             assert np.array_equal(assign_leaves(tree, np.asfortranarray(X.astype(dtype))), leaves[:, iteration])
     with pytest.raises(ModelError, match="no tree of iteration 99"):
         read_booster_tree(booster, 99)
+
+
+def test_rows_that_were_brought_together_come_back_in_the_order_given():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 3))
+    data = RankingData.from_arrays(X, X[:, 0], qid=rng.permutation(np.repeat(np.arange(6), 10)))
+    assert data.rows is not None
+    model = LambdaMART(n_estimators=3, min_child_samples=2, num_leaves=4, n_jobs=1).fit(data).ranker_
+    np.testing.assert_array_equal(model.predict_leaf(data), model.predict_leaf(X))
+    np.testing.assert_array_equal(model.contributions(data), model.contributions(X))
+    np.testing.assert_allclose(model.contributions(data).sum(axis=1), model.predict(data))
 
 
 def test_contributions_add_up_to_the_scores_and_equal_lightgbms(booster):
