@@ -34,6 +34,7 @@ from gradrank.data.formats.registry import read_data, write_data
 from gradrank.data.formats.topk_files import read_preferences, read_top_k
 from gradrank.data.formats.trec import read_qrels, read_run
 from gradrank.data.ranking_data import RankingData
+from gradrank.data.streaming.labels import read_labels
 from gradrank.data.streaming.sources import open_source
 from gradrank.data.streaming.to_binary import convert_to_binary
 from gradrank.errors import DataError, GradrankError
@@ -161,6 +162,7 @@ def reading(name: str, *, streamed: bool = True) -> Callable[[bytes, Path], None
             except GradrankError as error:
                 outcomes.append(error)
             shutil.rmtree(target, ignore_errors=True)
+            agree_on_labels(outcomes[0], lambda: named(path, lambda: read_labels(open_source(path, form))))
         agree(outcomes)
 
     return attempt
@@ -176,6 +178,18 @@ def agree(outcomes: list[RankingData | GradrankError]) -> None:
             raise AssertionError(f"two ways to read do not agree: {outcomes}")
     if isinstance(first, GradrankError):
         raise first
+
+
+def agree_on_labels(whole: RankingData | GradrankError, read: Callable[[], RankingData]) -> None:
+    """Who reads labels alone finds those of the whole, and does not see what is wrong with features."""
+    try:
+        alone = read()
+    except GradrankError as error:
+        if isinstance(whole, RankingData):
+            raise AssertionError(f"labels alone are refused, and the whole is not: {error}") from error
+        return
+    if isinstance(whole, RankingData):
+        assert_same(alone, replace(whole, X=np.empty((whole.n_docs, 0), dtype=np.float32), feature_names=()))
 
 
 def read_bundle(content: bytes, folder: Path) -> None:
