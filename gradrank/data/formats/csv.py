@@ -18,6 +18,9 @@ from gradrank.data.tables import arrow, arrow_errors, data_of_table, existing, r
 from gradrank.errors import DataError
 from gradrank.runtime.suggestions import known_keywords
 
+# Text of this size Arrow reads as one block, whatever stands within quotes.
+_WHOLE_BYTES = 1 << 20
+
 
 @known_keywords
 def read_csv(
@@ -62,16 +65,36 @@ def read_csv(
     content = read_bytes(path)
     roles = resolve_roles(csv_header(content, delimiter, path), columns, path=path)
     wanted = list(dict.fromkeys((*roles.named(), *roles.features)))
+    # Arrow cuts large text into blocks, and looks for quotes around newlines only if it is told to.
+    quoted = len(content) > _WHOLE_BYTES and has_quoted_newline(content)
 
     def read(types: Mapping[str, Any]) -> Any:
         return pyarrow_csv.read_csv(
             pa.BufferReader(pa.py_buffer(content)),
-            parse_options=pyarrow_csv.ParseOptions(delimiter=delimiter),
+            parse_options=pyarrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=quoted),
             convert_options=pyarrow_csv.ConvertOptions(column_types=types),
         )
 
     with arrow_errors(path, "CSV"):
         return data_of_table(typed_table(read, roles, wanted), columns, regroup=regroup, path=path)
+
+
+def has_quoted_newline(content: NDArray[np.uint8]) -> bool:
+    """Whether a newline may stand within quotes: an odd number of them is before it.
+
+    >>> has_quoted_newline(np.frombuffer(b'"a","b"\\n', np.uint8))
+    False
+    >>> has_quoted_newline(np.frombuffer(b'"a\\nb"\\n', np.uint8))
+    True
+    """
+    before = 0
+    for start in range(0, len(content), _WHOLE_BYTES):
+        block = content[start : start + _WHOLE_BYTES]
+        quotes, newlines = np.flatnonzero(block == ord('"')), np.flatnonzero(block == ord("\n"))
+        if ((np.searchsorted(quotes, newlines) + before) & 1).any():
+            return True
+        before += len(quotes)
+    return False
 
 
 def typed_table(read: Callable[[Mapping[str, Any]], Any], roles: Roles, wanted: Sequence[str]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -88,7 +88,7 @@ class CsvSource(TableSource):
 
     def _batches(self, names: Sequence[str], only: Spans | None) -> Iterator[tuple[int, int, Batch]]:
         first_row, lines, found = 0, 0, []
-        for number, piece in enumerate(self.pieces):
+        for number, piece in enumerate(_last_line_not_alone(self.pieces)):
             text = piece
             if number == 0:
                 behind = np.flatnonzero(piece == 10)
@@ -164,3 +164,17 @@ class CsvSource(TableSource):
                     path=self.path,
                 )
         return rows
+
+
+def _last_line_not_alone(pieces: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
+    """Pieces of text; what stands behind the last newline, which may be within quotes, goes with the piece before."""
+    held: NDArray[np.uint8] | None = None
+    for piece in pieces:
+        if held is not None:
+            if piece[-1] == ord("\n"):
+                yield held
+            else:
+                piece = np.concatenate((held, piece))
+        held = piece
+    if held is not None:
+        yield held

@@ -12,10 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradrank.data.formats.arrow import read_arrow, write_arrow
+from gradrank.data.formats.binary import open_binary
 from gradrank.data.formats.csv import read_csv, write_csv
+from gradrank.data.formats.file_formats import FORMATS
 from gradrank.data.formats.parquet import read_parquet, write_parquet
 from gradrank.data.frames import from_frame, to_frame
 from gradrank.data.ranking_data import RankingData
+from gradrank.data.streaming.sources import open_source
+from gradrank.data.streaming.to_binary import convert_to_binary
 from gradrank.errors import DataError, GradrankWarning, MissingExtraError
 from tests.support.data import assert_same
 
@@ -338,6 +342,19 @@ def test_csv_with_another_delimiter(tmp_path):
     for wrong in ("", "::", "\n", "é"):
         with pytest.raises(DataError, match=r"delimiter is .* expected one character"):
             read_csv(tmp_path / "a.csv", delimiter=wrong)
+
+
+@pytest.mark.parametrize("ending", ["\n", ""])
+@pytest.mark.parametrize("rows", [3, 40_000])
+def test_texts_of_several_lines_in_quotes(tmp_path, rows, ending):
+    path = tmp_path / "a.csv"
+    lines = (f'{row // 10},{row % 3},{row},"a red\nshoe, size {row}, with ""laces"""' for row in range(rows))
+    path.write_text("qid,label,x,title\n" + "\n".join(lines) + ending)
+    whole = read_csv(path, ignore=["title"])
+    assert whole.X[:, 0].tolist() == list(range(rows))
+    form = next(form for form in FORMATS if form.name == "csv")
+    convert_to_binary(open_source(path, form, {"ignore": ["title"]}), tmp_path / "a.gradrank")
+    assert_same(open_binary(tmp_path / "a.gradrank"), whole)
 
 
 @pytest.mark.parametrize(
