@@ -21,6 +21,9 @@ from gradrank.errors import DataError
 _ROW_NUMBER = re.compile(r"Row #(\d+)")
 
 
+_LONGEST_HELD = 1 << 20
+
+
 class CsvSource(TableSource):
     """A CSV file with a header line, by blocks of rows.
 
@@ -88,7 +91,7 @@ class CsvSource(TableSource):
 
     def _batches(self, names: Sequence[str], only: Spans | None) -> Iterator[tuple[int, int, Batch]]:
         first_row, lines, found = 0, 0, []
-        for number, piece in enumerate(_last_line_not_alone(self.pieces)):
+        for number, piece in enumerate(_whole_rows(self.pieces)):
             text = piece
             if number == 0:
                 behind = np.flatnonzero(piece == 10)
@@ -166,15 +169,29 @@ class CsvSource(TableSource):
         return rows
 
 
-def _last_line_not_alone(pieces: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
-    """Pieces of text; what stands behind the last newline, which may be within quotes, goes with the piece before."""
-    held: NDArray[np.uint8] | None = None
+def _whole_rows(pieces: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
+    """Pieces of text that end behind a row: a newline within quotes ends none.
+
+    >>> text = (np.frombuffer(piece, np.uint8) for piece in (b'1,"a\\n', b'b"\\n2,c\\n', b'3'))
+    >>> [piece.tobytes() for piece in _whole_rows(text)]
+    [b'1,"a\\nb"\\n2,c\\n', b'3']
+    """
+    held = np.empty(0, dtype=np.uint8)
     for piece in pieces:
-        if held is not None:
-            if piece[-1] == ord("\n"):
-                yield held
-            else:
-                piece = np.concatenate((held, piece))
-        held = piece
-    if held is not None:
+        text = np.concatenate((held, piece)) if len(held) else piece
+        end = _end_of_rows(text)
+        if end:
+            yield text[:end]
+        held = text[end:]
+    if len(held):
         yield held
+
+
+def _end_of_rows(text: NDArray[np.uint8]) -> int:
+    newlines, quotes = np.flatnonzero(text == ord("\n")), np.flatnonzero(text == ord('"'))
+    if not len(newlines):
+        return 0
+    outside = newlines[np.searchsorted(quotes, newlines) % 2 == 0]
+    end = int(outside[-1]) + 1 if len(outside) else 0
+    # A quote that stands for inches, say, has no other: what is held back must not grow.
+    return end if len(text) - end <= _LONGEST_HELD else int(newlines[-1]) + 1
