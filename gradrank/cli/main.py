@@ -78,11 +78,19 @@ class _Group(TyperGroup):
             typer.echo(f"gradrank: error: {where} cannot be written: {error.strerror}", err=True)
             raise typer.Exit(EXIT_BAD_INPUT) from None
         except Exception as error:
-            said = _usage_error(error)
+            said = _memory_error(error) or _usage_error(error)
             if said is None:
                 raise
             typer.echo(f"gradrank: error: {said}", err=True)
             raise typer.Exit(EXIT_BAD_INPUT) from None
+
+
+def _memory_error(error: Exception) -> str | None:
+    """What did not fit into memory, in one line; None for any other error. PyTorch has no class for that."""
+    text = " ".join(str(error).split())
+    if not isinstance(error, MemoryError) and "DefaultCPUAllocator: can't allocate memory" not in text:
+        return None
+    return f"there is not enough memory{f' ({text})' if text else ''}"
 
 
 def _usage_error(error: Exception) -> str | None:

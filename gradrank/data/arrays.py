@@ -27,10 +27,19 @@ def plain_array(values: Any, what: str) -> NDArray[Any]:
     Traceback (most recent call last):
         ...
     gradrank.errors.DataError: X holds values under a mask, expected a plain array (.filled() makes one)
+    >>> plain_array([[1.0, 2.0], [3.0]], "X")
+    Traceback (most recent call last):
+        ...
+    gradrank.errors.DataError: X holds rows of different lengths, expected the same for all
     """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise DataError(f"{what} {_verb(what)} values under a mask, expected a plain array (.filled() makes one)")
-    return np.asarray(values)
+    try:
+        return np.asarray(values)
+    except ValueError:
+        if not isinstance(values, list | tuple):
+            raise
+        raise DataError(f"{what} {_verb(what)} rows of different lengths, expected the same for all") from None
 
 
 def unmasked(values: Any) -> Any:

@@ -377,7 +377,7 @@ def rows_alone(X: Matrix, feature_names: Sequence[str]) -> RankingData:
 def _feature_matrix(X: Any) -> Matrix:
     if hasattr(X, "toarray"):
         raise DataError("X is a sparse matrix, expected a dense one (X.toarray())")
-    values = np.asarray(unmasked(X))
+    values = plain_array(unmasked(X), "X")
     if values.ndim != 2:
         raise DataError(f"X has {values.ndim} dimensions, expected 2 (documents × features)")
     if values.dtype.kind in "mM":

@@ -164,7 +164,7 @@ def resolve_roles(
     >>> resolve_roles(["qid", "label", "clicks", "bm25"], Columns(labels=["label", "clicks"])).features
     ('bm25',)
     """
-    chosen_labels = label_columns(columns.labels)
+    chosen_labels = label_columns(columns.labels, path)
     explicit = _explicit(names, columns, chosen_labels, path)
     # Sets where it matters: a table may have thousands of columns.
     free = [
@@ -197,7 +197,7 @@ def resolve_roles(
     elif labels is None and known is not None:
         labels = {source: name for source, name in known.labels.items() if name in free}
     elif labels is None:
-        labels = label_columns([name for name in free if _is_label(name) and name not in taken])
+        labels = label_columns([name for name in free if _is_label(name) and name not in taken], path)
     assert labels is not None
     taken |= set(labels.values())
     rest = [name for name in free if name not in taken]
@@ -230,7 +230,7 @@ def resolve_roles(
     return Roles(qid, docid, weight, labels, tuple(features), document_weight, left_out)
 
 
-def label_columns(labels: LabelChoice) -> dict[str, str] | None:
+def label_columns(labels: LabelChoice, path: Path | None = None) -> dict[str, str] | None:
     """Label name → column, from what ``labels=`` may be.
 
     >>> label_columns(["label", "label:clicks"]), label_columns("grade")
@@ -242,7 +242,8 @@ def label_columns(labels: LabelChoice) -> dict[str, str] | None:
     for column in [labels] if isinstance(labels, str) else labels:
         source = column.removeprefix(LABEL_PREFIX) or column
         if source in result:
-            raise DataError(f"columns {result[source]!r} and {column!r} both give the label {source!r}")
+            said = f"columns {result[source]!r} and {column!r} both give the label {source!r}"
+            raise DataError(said, path=path)
         result[source] = column
     return result
 

@@ -36,10 +36,27 @@ def k_folds(data: RankingData, k: int, random_state: int = 0) -> Iterator[tuple[
     >>> [(train.n_queries, test.n_queries) for train, test in k_folds(data, 3, random_state=1)]
     [(2, 2), (3, 1), (3, 1)]
     """
-    if not 2 <= k <= data.n_queries:
-        raise DataError(f"k is {k}, expected 2 to {data.n_queries}, the number of queries")
+    check_folds("k", k, data.n_queries)
     shuffled = np.random.default_rng(random_state).permutation(data.n_queries)
     return _folds(data, [np.sort(part) for part in np.array_split(shuffled, k)])
+
+
+def check_folds(name: str, folds: int, n_queries: int) -> None:
+    """Refuse a number of folds, given as an argument of some name, that these queries cannot be cut into.
+
+    >>> check_folds("folds", 4, 3)
+    Traceback (most recent call last):
+        ...
+    gradrank.errors.DataError: folds is 4, expected 2 to 3, the number of queries to learn from
+    >>> check_folds("folds", 4, 1)
+    Traceback (most recent call last):
+        ...
+    gradrank.errors.DataError: there is one query to learn from, expected two or more: folds are parts of the queries
+    """
+    if n_queries == 1:
+        raise DataError("there is one query to learn from, expected two or more: folds are parts of the queries")
+    if not 2 <= folds <= n_queries:
+        raise DataError(f"{name} is {folds!r}, expected 2 to {n_queries}, the number of queries to learn from")
 
 
 def _folds(data: RankingData, parts: list[np.ndarray]) -> Iterator[tuple[RankingData, RankingData]]:

@@ -29,6 +29,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gradrank.data.arrays import number_array
 from gradrank.data.clicks.click_log import ClickLog
 from gradrank.data.clicks.joining import join_clicks
 from gradrank.data.clicks.labels import click_labels
@@ -229,7 +230,7 @@ def _doubly_robust(
 ) -> Floats:
     weight = 1.0 / np.maximum(shown.chance, clip)
     if model is not None:
-        given = np.asarray(model, dtype=np.float64)
+        given = number_array(model, "the model of attractiveness", np.float64)
         if given.shape != (data.n_docs,) or not ((given >= 0) & (given <= 1)).all():
             raise DataError("the model of attractiveness does not have a number from 0 to 1 for each document")
         models = (given, given)
@@ -271,7 +272,7 @@ def _rank_weights(worth: str, propensities: Propensities, cutoff: int) -> Floats
 
 def _list_weights(data: RankingData, name: str, scores: ArrayLike, weights: Floats) -> Floats:
     """The weight of the rank that each document gets; equal scores stand in the data's order."""
-    values = np.asarray(scores, dtype=np.float64)
+    values = number_array(scores, f"system {name!r}", np.float64)
     if values.shape != (data.n_docs,) or np.isnan(values).any():
         raise DataError(f"system {name!r} has scores of shape {values.shape}, expected a number for each document")
     order = order_within_queries(-values, data.indptr)

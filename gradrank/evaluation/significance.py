@@ -14,6 +14,8 @@ from math import nan, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gradrank.data.arrays import number_array
+from gradrank.data.row_index import check_same_order
 from gradrank.errors import DataError
 
 EXACT_LIMIT = 12
@@ -53,7 +55,8 @@ def differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     >>> differences([0.5, 0.1 + 0.2, float("nan")], [0.25, 0.3, 1.0]).tolist()
     [0.25, 0.0, nan]
     """
-    left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    check_same_order({"a": a, "b": b})
+    left, right = number_array(a, "a", np.float64), number_array(b, "b", np.float64)
     if left.ndim != 1 or left.shape != right.shape:
         raise DataError(f"paired values have shapes {left.shape} and {right.shape}, expected one list each, as long")
     if np.isinf(left).any() or np.isinf(right).any():
@@ -215,7 +218,9 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
-    p = np.asarray(p_values, dtype=np.float64)
+    p = number_array(p_values, "the list of p-values", np.float64)
+    if p.ndim != 1 or ((p < 0) | (p > 1 + _RELATIVE_NOISE)).any():
+        raise DataError("the p-values are not a list of numbers from 0 to 1, or NaN where no test was possible")
     tested = np.flatnonzero(~np.isnan(p))
     order = tested[np.argsort(p[tested], kind="stable")]
     corrected = np.full(p.shape, nan)
@@ -263,7 +268,8 @@ def _pairs(
     kept = ~np.isnan(d)
     if weights is None:
         return d[kept], None
-    w = np.asarray(weights, dtype=np.float64)
+    check_same_order({"a": a, "weights": weights})
+    w = number_array(weights, "the weights", np.float64)
     if w.shape != d.shape or not np.isfinite(w).all() or (w < 0).any():
         raise DataError(f"weights are not one finite number of 0 or more for each of the {len(d)} queries")
     kept &= w > 0

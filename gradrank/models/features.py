@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradrank.data.arrays import unmasked
+from gradrank.data.arrays import plain_array, unmasked
 from gradrank.data.frames import frame_numbers, is_arrow_like, plain_frame
 from gradrank.data.ranking_data import RankingData
 from gradrank.errors import DataError, FeatureMismatch, ModelError
@@ -180,7 +180,7 @@ def _column_numbers(frame: Any, place: int) -> NDArray[np.float64]:
 
 
 def _checked_matrix(X: Any, n_features: int) -> Matrix:
-    matrix = np.asarray(unmasked(X))
+    matrix = plain_array(unmasked(X), "X")
     if matrix.ndim != 2:
         one = "; one document is a row of its own, X.reshape(1, -1)" if matrix.ndim == 1 else ""
         raise ModelError(f"X has {matrix.ndim} dimensions, expected 2 (documents × features){one}")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import nan
 from pathlib import Path
@@ -115,6 +116,7 @@ def write_report_comparison(
 
 def render_comparison(reports: Sequence[ReadReport], *, title: str, folder: Path, date: datetime | None = None) -> str:
     """The text of such a page, with links from a folder."""
+    reports = _told_apart(reports)
     measures = list(dict.fromkeys(measure for report in reports for measure in report.measures))
     highest = _highest(reports, measures)
     context = {
@@ -163,6 +165,20 @@ def same_queries(reports: Sequence[ReadReport]) -> list[Same]:
         if cells is not None:
             found.append(Same(name, members[0].queries, evaluation.systems, cells))
     return found
+
+
+def _told_apart(reports: Sequence[ReadReport]) -> list[ReadReport]:
+    """Reports of the same title get the names of their files to it; most reports have the title that is the default."""
+    titles = Counter(report.title for report in reports)
+    files = Counter(report.path.name for report in reports)
+    return [
+        report
+        if titles[report.title] == 1
+        else replace(
+            report, title=f"{report.title} ({report.path.name if files[report.path.name] == 1 else report.path})"
+        )
+        for report in reports
+    ]
 
 
 def _distinct(name: str, report: ReadReport, taken: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from gradrank.data.doubts import training_doubts
 from gradrank.data.interpret import takes_frames
 from gradrank.data.ranking_data import RankingData
+from gradrank.data.splits import check_folds
 from gradrank.errors import DataError, DoubtfulDataWarning, GradrankError
 from gradrank.learners.base.loop import Callback
 from gradrank.measures import AnyMeasure, as_measure
@@ -209,8 +210,7 @@ def auto(
     began = time.perf_counter()
     deadline = time.time() + budget
     pool, held = pooled(train, valid, apart)
-    if not 2 <= folds <= pool.n_queries:
-        raise DataError(f"folds is {folds!r}, expected 2 to {pool.n_queries}, the number of queries to learn from")
+    check_folds("folds", folds, pool.n_queries)
     for doubt in training_doubts(pool, {} if held is None else {"valid": held}, measure.parts[0].source):
         warnings.warn(doubt, DoubtfulDataWarning, stacklevel=2)
     team = Team(

@@ -16,6 +16,7 @@ from gradrank.data.doubts import training_doubts
 from gradrank.data.fingerprint import data_fingerprint
 from gradrank.data.interpret import takes_frames
 from gradrank.data.ranking_data import RankingData
+from gradrank.data.splits import check_folds
 from gradrank.errors import DataError, DoubtfulDataWarning, GradrankWarning
 from gradrank.learners.base.fingerprint import fingerprint
 from gradrank.learners.base.loop import Callback
@@ -133,8 +134,8 @@ def tune(
     began = time.time()
     space = space_of(algorithm, measure, search=search, fixed=fixed, random_state=random_state)
     learned, held = pooled(train, valid, apart)
-    if held is None and not 2 <= folds <= learned.n_queries:
-        raise DataError(f"folds is {folds!r}, expected 2 to {learned.n_queries}, the number of queries to learn from")
+    if held is None:
+        check_folds("folds", folds, learned.n_queries)
     for doubt in training_doubts(learned, {} if held is None else {"valid": held}, measure.parts[0].source):
         warnings.warn(doubt, DoubtfulDataWarning, stacklevel=2)
     pool = learned if held is None else together(learned, held)

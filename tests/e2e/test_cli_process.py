@@ -165,6 +165,26 @@ def test_interruption_is_exit_code_130(data, monkeypatch) -> None:
     assert CliRunner().invoke(app, ["info", str(data / "data.txt")]).exit_code == 130
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "there is not enough memory"),
+        (MemoryError("Unable to allocate 18.2 TiB\nfor an array"), "(Unable to allocate 18.2 TiB for an array)"),
+        (RuntimeError("[x] DefaultCPUAllocator: can't allocate memory: you tried"), "there is not enough memory ([x] "),
+    ],
+)
+def test_memory_that_there_is_not_is_one_line(data, monkeypatch, error, said) -> None:
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise error
+
+    monkeypatch.setattr("gradrank.data.formats.registry.read_data", fail)
+    result = CliRunner().invoke(app, ["info", str(data / "data.txt")])
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("gradrank: error: there is not enough memory")
+    assert said in line
+
+
 def test_our_own_faults_are_not_swallowed(data, monkeypatch) -> None:
     def fail(*_arguments: object, **_options: object) -> None:
         raise ZeroDivisionError("a fault")

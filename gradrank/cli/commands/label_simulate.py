@@ -29,7 +29,7 @@ def simulate(
     strategy: Annotated[
         SimulatedStrategy, typer.Option("--strategy", help="How the top k is found.")
     ] = SimulatedStrategy.tournament,
-    n: Annotated[int, typer.Option("--n", min=1, help="Documents per query.")] = 50,
+    n: Annotated[int, typer.Option("--n", min=1, max=1_000_000, help="Documents per query.")] = 50,
     k: Annotated[int, typer.Option("--k", min=1, help="How many of the best are wanted in order.")] = 10,
     runs: Annotated[int, typer.Option("--runs", min=1, help="Queries to simulate.")] = 200,
     levels: Annotated[

@@ -75,6 +75,8 @@ def test_regrouping_is_stable_and_invertible(qids: list[str]) -> None:
         ({"X": np.zeros((2, 1), dtype=[("a", "f4")])}, "X holds values of type .*, expected numbers"),
         ({"y": np.array(["2026-01-01"] * 2, dtype="M8[D]")}, r"'label' holds values of type datetime64\[D\]"),
         ({"y": [1j, 2]}, "label 'label' holds values of type complex128"),
+        ({"X": [[1.0], [2.0, 3.0]]}, "X holds rows of different lengths, expected the same for all"),
+        ({"y": [[1], [2, 3]]}, "label 'label' holds rows of different lengths"),
         ({"weight": ["a", "b"]}, "weight holds something that is not a number"),
         ({"document_weight": ["a", "b"]}, "document_weight holds something that is not a number"),
     ],

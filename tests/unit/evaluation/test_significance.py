@@ -7,6 +7,7 @@ import math
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -223,6 +224,27 @@ class TestEdges:
             test([1, 2], [1, 3], level=1.5)
         with pytest.raises(DataError, match="weights"):
             test([1, 2], [1, 3], weights=[1, -1])
+        with pytest.raises(DataError, match="a holds something that is not a number"):
+            test(["x", "y"], [1, 2])
+        with pytest.raises(DataError, match="b holds rows of different lengths"):
+            test([1, 2], [[1], [1, 2]])
+        with pytest.raises(DataError, match="a holds values under a mask"):
+            test(np.ma.masked_array([1.0, 2.0], mask=[True, False]), [1, 2])
+
+    def test_values_of_the_same_queries_in_another_order(self, test) -> None:
+        a, b = two_systems(12, 0.1)
+        one, other = pd.Series(a, index=list("abcdefghijkl")), pd.Series(b, index=list("abcdefghijkl"))
+        assert test(one, other) == test(a, b)
+        with pytest.raises(DataError, match="b has the rows of a in another order"):
+            test(one, other[::-1])
+        with pytest.raises(DataError, match="weights has the rows of a in another order"):
+            test(one, other, weights=pd.Series(1.0, index=one.index[::-1]))
+
+
+@pytest.mark.parametrize("p", [0.01, [[0.01, 0.02]], [0.5, 1.5], [-0.1], ["x"], [0.1, np.inf]])
+def test_what_are_no_p_values(p) -> None:
+    with pytest.raises(DataError, match="p-values"):
+        holm(p)
 
 
 def test_the_same_difference_everywhere_is_certain_for_the_t_test() -> None:

@@ -85,6 +85,19 @@ def test_the_page_links_and_escapes(folder: Path) -> None:
     assert rows[0][2:] == ["NDCG@4", "MRR"]
 
 
+def test_reports_of_the_same_title_are_told_apart_by_their_files(folder: Path) -> None:
+    data = RankingData.from_arrays(np.zeros((40, 1)), np.tile([0, 1, 2, 0], 10), group=[4] * 10)
+    (folder / "old").mkdir()
+    for name in ("x.html", "y.html", "old/y.html"):
+        result = evaluate(data, {"old": data.label(), "new": -data.label()}, ["NDCG@4"])
+        write_report(folder / name, result, compare(result), data={"test": data}, date=DATE)
+    names = [folder / name for name in ("a b.html", "x.html", "y.html", "old/y.html")]
+    write_report_comparison(folder / "all.html", names)
+    shown = [row[1] for row in Page((folder / "all.html").read_text(encoding="utf-8")).table("Report")[1:]]
+    assert shown[2::2] == ["Ranking report (x.html)", f"Ranking report ({names[2]})", f"Ranking report ({names[3]})"]
+    assert shown[0] == f"Report a b.html{HOSTILE}"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from gradrank.selection import team as team_module
 from gradrank.selection.auto import auto
 from gradrank.selection.crossfit import CrossFitted, Fitted, Task
 from gradrank.selection.members import PLAIN, Member, Portfolio
+from gradrank.selection.tune import tune
 
 SETS = make_splits(60, n_docs=10, n_features=5, random_state=2)
 TRAIN, VALID, TEST = SETS["train"], SETS["vali"], SETS["test"]
@@ -226,6 +228,12 @@ def test_validation_data_that_stays_apart_is_not_learned_from() -> None:
 def test_bad_options(options: dict[str, float], message: str) -> None:
     with pytest.raises(DataError, match=message):
         auto(TRAIN, VALID, NDCG(10), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("choose", [auto, tune])
+def test_one_query_cannot_be_cut_into_folds(choose: Any) -> None:
+    with pytest.raises(DataError, match="there is one query to learn from, expected two or more"):
+        choose(TRAIN.take_queries([0]), measure=NDCG(10))
 
 
 def test_queries_in_both_files_are_an_error() -> None:

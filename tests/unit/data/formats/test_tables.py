@@ -352,6 +352,7 @@ def test_csv_with_another_delimiter(tmp_path):
         ("query,f\n1,2\n", r"'query', 'f'; if the queries are in 'query', say qid='query' \(--qid-column query\)"),
         (",qid,f\n0,1,2\n", r"a\.csv: has a column without a name; if it is a row index, pass ignore="),
         ("qid,f,f\n0,1,2\n", r"a\.csv: column 'f' comes twice"),
+        ("qid,label,label:label\n0,1,2\n", r"a\.csv: columns 'label' and 'label:label' both give the label 'label'"),
     ],
 )
 def test_wrong_csv(tmp_path, content, message):
