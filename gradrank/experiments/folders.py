@@ -48,8 +48,11 @@ def label_files_of(file: Path, patterns: Mapping[str, str]) -> dict[str, Path]:
 
     Patterns are taken from the folder of the data file, so that those of parts and folds are found alike.
 
-    >>> label_files_of(Path("Fold1/train.txt.xz"), {"clicks": "*.clicks.txt"})
-    {'clicks': PosixPath('Fold1/train.clicks.txt')}
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "train.clicks.txt").write_text("3")
+    >>> label_files_of(folder / "train.txt.xz", {"clicks": "*.clicks.txt"})["clicks"].name
+    'train.clicks.txt'
     """
     stem = without_compression_suffix(file).stem
     found = {}

@@ -2,10 +2,11 @@
 
 Greedy selection with replacement (Caruana, Niculescu-Mizil, Crew, Ksikes 2004): start from the best member, add the
 one with which the sum is best, again and again. Done on bootstrap samples of the queries, each stopped where the sum is
-best on the queries that the sample left out, and averaged: so 300 queries do not choose by chance. Equal weights, the
-mean of both, exact weights and the best member alone are the alternatives. Which rule pays is judged on queries that
-had no part in finding the weights. The mean of greedy and equal weights, which is the least likely to have been led by
-chance, stays unless another rule is ahead by more than one standard error of the difference per query.
+best on the queries that the sample left out, and averaged: so 300 queries do not choose by chance. Equal weights of
+the members that are level with the best one, the mean of both, exact weights and the best member alone are the
+alternatives. Which rule pays is judged on queries that had no part in finding the weights. The mean of greedy and equal
+weights, which is the least likely to have been led by chance, stays unless another rule is ahead by more than one
+standard error of the difference per query.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ _MOST_PAIRS = 50_000_000
 _MOST_EXACT = 12
 # Sums that were evaluated are remembered: samples of the queries try much the same ones.
 _MOST_REMEMBERED = 20_000
+# Members further behind the best one than so many standard errors of the difference have no part in equal weights.
+_BEHIND = 2.0
 # The rule that stays unless another is ahead by more than a standard error.
 _STEADY = "greedy + equal"
 
@@ -196,8 +199,11 @@ def _rules(
         found = [means(sums.of_counts(row), queries.astype(np.float64)) for row in identity]
         return _only(n_members, measure.best(found))
 
-    def equal(_queries: NDArray[np.bool_]) -> FloatArray:
-        return np.full(n_members, 1.0 / n_members)
+    def equal(queries: NDArray[np.bool_]) -> FloatArray:
+        """Of members that are not clearly behind the best one: others would only weaken the sum."""
+        values = np.array([sums.of_counts(row)[0] for row in identity])
+        level = _level(values[:, queries]).astype(np.float64)
+        return np.asarray(level / level.sum())
 
     def greedy(queries: NDArray[np.bool_]) -> FloatArray:
         return bagged(sums, queries, random_state, _BAGS if queries.all() else _FEW_BAGS)
@@ -217,6 +223,20 @@ def _rules(
 
         rules["exact"] = exact
     return rules
+
+
+def _level(values: FloatArray) -> NDArray[np.bool_]:
+    """Which rows are not below the one with the highest mean by more than two standard errors of the difference.
+
+    >>> _level(np.array([[0.9, 0.8, 0.7, 0.9], [0.8, 0.9, 0.7, 0.6], [0.1, 0.2, 0.3, 0.1]])).tolist()
+    [True, True, False]
+    """
+    there = values[:, ~np.isnan(values).any(axis=0)]
+    if there.shape[1] < 2:
+        return np.ones(len(values), dtype=bool)
+    difference = there - there[int(np.argmax(there.mean(axis=1)))]
+    errors = difference.std(axis=1, ddof=1) / np.sqrt(there.shape[1])
+    return np.asarray(difference.mean(axis=1) >= -_BEHIND * errors)
 
 
 def bagged(sums: _Sums, queries: NDArray[np.bool_], random_state: int, bags: int = _BAGS) -> FloatArray:

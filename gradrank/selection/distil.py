@@ -47,16 +47,16 @@ LEAVES = (63, 127, 31)
 # So that the sum of all steps is the same for few trees and many.
 _ALL_STEPS = 20.0
 _LOWEST_RATE, _HIGHEST_RATE = 0.03, 0.3
-# Documents, real ones and made-up ones, that the teacher scores for a lesson: as many as a share of the budget allows.
+# Documents of a lesson, real and made-up: as many as can be scored and learned from, in shares of the budget.
 _FEWEST_SCORED, _MOST_SCORED = 10_000, 150_000
-_SCORING_SHARE = 0.25
+_SCORING_SHARE, _LEARNING_SHARE = 0.25, 0.5
 _MOST_COPIES = 30
 _PRUNED = (1, 2, 4, 8)
 # A member takes a student's place if chance would put it as far ahead less often than this, for all members together.
 _CHANCE = 0.05
 # Documents whose scoring is timed, and how often.
 _TIMED_DOCS, _TIMED = 20_000, 3
-_TIMED_FOR_LESSON = 1_000
+_TIMED_TO_SCORE, _TIMED_TO_LEARN, _TRIAL_TREES = 1_000, 40_000, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,12 +147,12 @@ def distil(
         _refitted(result, number, bound, n_jobs) for number in range(len(result.members)) if _steps(result, number)
     ]
     students: list[Served] = []
-    classroom = _Classroom(result, bound, budget, n_jobs)
+    classroom = _Classroom(result, bound, most, budget, n_jobs)
     for leaves in LEAVES:
         spent = time.perf_counter() - began
         if students and spent + spent / len(students) > budget:
             break
-        students.append(classroom.taught(leaves, most))
+        students.append(classroom.taught(leaves))
     chosen = _chosen(students, [member for member in members if member.trees <= most], result.judged_on)
     curve = tuple(sorted((*members, *students, *_ensembles(result, measure, n_jobs)), key=lambda point: point.trees))
     ranker = chosen.make()
@@ -262,14 +262,11 @@ def _of(name: str, value: float, ranker: Ranker, data: RankingData) -> Served:
 class _Classroom:
     """Students of one teacher."""
 
-    def __init__(self, result: AutoResult, bound: BoundMeasure, budget: float, n_jobs: int | None) -> None:
-        self.result, self.bound, self.budget, self.n_jobs = result, bound, budget, n_jobs
+    def __init__(self, result: AutoResult, bound: BoundMeasure, trees: int, budget: float, n_jobs: int | None) -> None:
+        self.result, self.bound, self.trees, self.budget, self.n_jobs = result, bound, trees, budget, n_jobs
         self._part = parts_of(result.pool.n_queries, result.folds, result.random_state)
 
-    def taught(self, leaves: int, trees: int) -> Served:
-        """Teach a student of so many leaves and trees on all queries, after others were taught to judge it."""
-        result, pool = self.result, self.result.pool
-        rate = float(np.clip(_ALL_STEPS / trees, _LOWEST_RATE, _HIGHEST_RATE))
+    def _student(self, leaves: int) -> Member:
         parameters: dict[str, Any] = {
             "objective": str(Differences(TEACHER)),
             # The function is known exactly: neither rounded gradients nor much shrinking would do it justice.
@@ -277,11 +274,15 @@ class _Classroom:
             "reg_lambda": 1.0,
             "grow_policy": LOSSGUIDE,
             "num_leaves": leaves,
-            "learning_rate": rate,
-            "n_estimators": trees,
-            "random_state": result.random_state,
+            "learning_rate": float(np.clip(_ALL_STEPS / self.trees, _LOWEST_RATE, _HIGHEST_RATE)),
+            "n_estimators": self.trees,
+            "random_state": self.result.random_state,
         }
-        member = Member(f"student, {leaves} leaves", "student", "lambdamart", parameters)
+        return Member(f"student, {leaves} leaves", "student", "lambdamart", parameters)
+
+    def taught(self, leaves: int) -> Served:
+        """Teach a student of so many leaves on all queries, after others were taught to judge it."""
+        result, pool, member = self.result, self.result.pool, self._student(leaves)
         whole = self._lesson(member, None)
         if result.judged_on is not pool:
             scores = whole.grouped_scores(result.judged_on, n_jobs=self.n_jobs)
@@ -317,7 +318,21 @@ class _Classroom:
 
     @cached_property
     def _function(self) -> _Function:
-        return _Function.of(self.result, self.budget * _SCORING_SHARE, self.n_jobs)
+        return _Function.of(self.result, self._documents(), self.n_jobs)
+
+    def _documents(self) -> int:
+        """How many documents a lesson can have, so that the teacher scores them and all students learn in time."""
+        result, member = self.result, self._student(LEAVES[0])
+        scoring = 1e-6 * _microseconds(result.ranker, result.pool, _TIMED_TO_SCORE, self.n_jobs)
+        data, _ = _some_documents(result, _TIMED_TO_LEARN)
+        trial = data.with_label(TEACHER, np.random.default_rng(0).normal(size=data.n_docs))
+        began = time.perf_counter()
+        _fit(member, trial, {"n_estimators": _TRIAL_TREES}, self.n_jobs)
+        pace = (time.perf_counter() - began) / (_TRIAL_TREES * data.n_docs)
+        # One learns from all folds, and for each fold one from the others.
+        lessons = 1 if result.judged_on is not result.pool else result.folds
+        most = min(_SCORING_SHARE / scoring, _LEARNING_SHARE / (pace * lessons * self.trees)) * self.budget
+        return int(np.clip(most, _FEWEST_SCORED, _MOST_SCORED))
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,27 +346,29 @@ class _Function:
     """Scores of the models of each fold, folds × documents."""
 
     @classmethod
-    def of(cls, result: AutoResult, seconds: float, n_jobs: int | None) -> _Function:
-        """Make up documents, as many as can be scored in the given time, and score them."""
-        pool, rng = result.pool, np.random.default_rng(result.random_state)
-        each = 1e-6 * _microseconds(result.ranker, pool, _TIMED_FOR_LESSON, n_jobs)
-        most = int(np.clip(seconds / each, _FEWEST_SCORED, _MOST_SCORED))
-        chosen = rng.permutation(pool.n_queries)
-        chosen = np.sort(chosen[: max(1, int(np.searchsorted(np.cumsum(pool.sizes[chosen]), most, side="right")))])
-        real = pool if len(chosen) == pool.n_queries else pool.take_queries(chosen)
-        copies = min(_MOST_COPIES, max(0, most // real.n_docs - 1))
-        data, origin = with_made_up(real, copies, result.random_state)
+    def of(cls, result: AutoResult, most: int, n_jobs: int | None) -> _Function:
+        """Make up documents, so that there are about as many as told, and score them."""
+        data, origin = _some_documents(result, most)
+        names = result.pool.feature_names
         by_fold = [
-            merged(WeightedSum(_models_of_fold(result, fold), feature_names=pool.feature_names)).grouped_scores(
-                data, n_jobs=n_jobs
-            )
+            merged(WeightedSum(_models_of_fold(result, fold), feature_names=names)).grouped_scores(data, n_jobs=n_jobs)
             for fold in range(result.folds)
         ]
-        return cls(data, chosen[origin], np.array(by_fold))
+        return cls(data, origin, np.array(by_fold))
 
     def scores(self, without: int | None) -> FloatArray:
         """Those of the whole portfolio, or of its models that have not seen a fold's queries."""
         return np.asarray(self.by_fold.mean(axis=0) if without is None else self.by_fold[without])
+
+
+def _some_documents(result: AutoResult, most: int) -> tuple[RankingData, NDArray[np.int64]]:
+    """About so many documents, those of queries drawn at random or all with made-up ones, and their queries."""
+    pool = result.pool
+    drawn = np.random.default_rng(result.random_state).permutation(pool.n_queries)
+    drawn = np.sort(drawn[: max(1, int(np.searchsorted(np.cumsum(pool.sizes[drawn]), most, side="right")))])
+    real = pool if len(drawn) == pool.n_queries else pool.take_queries(drawn)
+    data, origin = with_made_up(real, min(_MOST_COPIES, max(0, most // real.n_docs - 1)), result.random_state)
+    return data, drawn[origin]
 
 
 def _distance(data: RankingData, scores: FloatArray) -> float:

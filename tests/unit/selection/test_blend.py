@@ -102,3 +102,15 @@ def test_means_leave_out_queries_without_a_value() -> None:
     first, second = means(values, np.array([1.0, 1.0, 3.0]))
     assert first == pytest.approx(3.5 / 4)
     assert np.isnan(second)
+
+
+def test_equal_weights_are_those_of_members_that_are_level_with_the_best() -> None:
+    """One that is clearly behind would have a part in every sum that is drawn towards equal weights."""
+    columns = [truth_with(1.0, seed=1), truth_with(6.0, seed=2), truth_with(1.0, seed=3)]
+    sums = blend_module._Sums(columns, DATA, NDCG(10), 1)
+    rules = blend_module._rules(sums, DATA, NDCG(10), 0, 1)
+    everything = np.ones(DATA.n_queries, dtype=bool)
+    np.testing.assert_allclose(rules["equal"](everything), [0.5, 0.0, 0.5])
+    assert rules["greedy + equal"](everything)[1] < 0.05
+    one = np.arange(DATA.n_queries) < 1
+    np.testing.assert_allclose(rules["equal"](one), 1.0 / 3.0)  # a single query tells nothing

@@ -81,9 +81,9 @@ def test_curve_has_cost_and_value_of_what_could_be_served(result: AutoResult, di
 def test_a_student_of_the_function_says_what_the_portfolio_says(result: AutoResult) -> None:
     """On documents that neither has seen; a model of as many trees that learned from labels is further from it."""
     test = SETS["test"]
-    room = distil_module._Classroom(result, NDCG(10).bind(result.judged_on), 60.0, None)
+    room = distil_module._Classroom(result, NDCG(10).bind(result.judged_on), 60, 60.0, None)
     assert room._function.data.n_docs >= 10_000 > result.pool.n_docs, "few documents are made more"
-    served = room.taught(LEAVES[0], 60)
+    served = room.taught(LEAVES[0])
     loss = Differences("teacher").bind(test.with_label("teacher", result.ranker.predict(test))).loss
 
     def distance(scores: np.ndarray) -> float:
@@ -92,11 +92,11 @@ def test_a_student_of_the_function_says_what_the_portfolio_says(result: AutoResu
 
     plain = result.members[0].parts[0][1]
     assert distance(served.make().predict(test)) < 0.5 * distance(plain.predict(test))
-    assert served.distance < room.taught(2, 60).distance
+    assert served.distance < room.taught(2).distance
 
 
 def test_judges_are_taught_by_models_that_have_not_seen_the_fold(result: AutoResult) -> None:
-    room = distil_module._Classroom(result, NDCG(10).bind(result.judged_on), 1.0, None)
+    room = distil_module._Classroom(result, NDCG(10).bind(result.judged_on), 20, 1.0, None)
     function = room._function
     shown = slice(0, 50)
     whole = result.ranker.predict(function.data.X[shown])
