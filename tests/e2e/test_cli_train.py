@@ -10,13 +10,14 @@ import shlex
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from gradrank.cli.interruption import Interruption
-from gradrank.data.formats.registry import read_data
+from gradrank.data.formats.registry import read_data, write_data
 from gradrank.learners import LambdaMART, Step
 from gradrank.learners.base.checkpoint import unsealed
 from gradrank.learners.base.progress import Progress
@@ -36,6 +37,17 @@ QUICK = ("--trees", 12, "--min-docs", 5, "--threads", 1)
 
 def train(*arguments: object, output: str = "model.json"):
     return run("train", "--train", "d/train.txt", *arguments, "-o", output)
+
+
+def with_kinds(file: str) -> str:
+    """The same data as a table that has one more feature: whole numbers, which part documents by their second one."""
+    data = read_data(file)
+    kinds = np.digitize(data.X[:, 1], np.quantile(data.X[:, 1], [0.2, 0.4, 0.6, 0.8]))
+    table = replace(data, X=np.column_stack([data.X, kinds.astype(np.float32)]))
+    table = replace(table, feature_names=(*data.feature_names, "kind"))
+    name = f"{Path(file).stem}.parquet"
+    write_data(table, name)
+    return name
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +93,7 @@ def test_it_is_what_the_library_trains() -> None:
          "--early-stopping", 5),
         ("--objective", "Lambda(NDCG@5, cost=sigmoid)", "--max-depth", 3, "--lightgbm", "min_gain_to_split=0.01"),
         ("--objective", "MAP", "--step", "gradient", "--split", "mse", "--train-measure", "--test", "d/test.txt"),
-        ("--monotone", "f1=1", "--monotone", "f3=-1", "--categorical", "f2", "--bins", 31, "--quantized"),
+        ("--monotone", "f1=1", "--monotone", "f3=-1", "--categorical", "kind", "--bins", 31, "--quantized"),
         ("--base", "f1"),
         ("--algorithm", "MART", "--l2", 1),
         ("--algorithm", "mcrank", "--trees", 4),
@@ -90,7 +102,10 @@ def test_it_is_what_the_library_trains() -> None:
     ],
 )  # fmt: skip
 def test_the_command_said_repeats_the_run(arguments) -> None:
-    first = train("--valid", "d/vali.txt", *QUICK, *arguments)
+    files = ["d/train.txt", "d/vali.txt"]
+    if "--categorical" in arguments:
+        files = [with_kinds(file) for file in files]
+    first = run("train", "--train", files[0], "--valid", files[1], *QUICK, *arguments, "-o", "model.json")
     assert first.exit_code == 0, first.stderr
     once = content("model.json")
     command = once["training"]["command"]

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,9 @@ def data() -> dict[str, RankingData]:
     rng = np.random.default_rng(0)
     for name, part in made.items():
         clicks = np.where(rng.random(part.n_docs) < 0.3, np.nan, rng.random(part.n_docs).round(2))
+        X = np.array(part.X)
+        X[:, 2] = np.round(20 * X[:, 2])  # whole numbers, as categories are
+        part = replace(part, X=X)
         made[name] = part.with_label("clicks", clicks).with_weight(rng.integers(1, 4, part.n_queries))
     return made
 
@@ -210,7 +214,7 @@ def test_a_killed_process_is_named_and_a_checkpoint_goes_on_with_other_workers(f
     assert trained(learner, 3, folder, "own") == whole
     assert steps[0] > 4
     # Other data or parameters are another run.
-    with pytest.raises(TrainingError, match=f"{state}: belongs to another run .data differ"):
+    with pytest.raises(TrainingError, match=f"{state}: belongs to another run .data"):
         learner.fit(client=1, train=folder / "test-one", valid=folder / "vali-one")
 
 

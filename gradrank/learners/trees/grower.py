@@ -298,6 +298,6 @@ def _check_categories(data: RankingData, column: int) -> None:
     wrong = np.flatnonzero(~np.isnan(values) & ((values != np.floor(values)) | (values > _LARGEST_CATEGORY)))
     if len(wrong):
         raise TrainingError(
-            f"categorical feature {data.feature_names[column]!r} holds {values[wrong[0]]:g}, expected whole numbers "
+            f"categorical feature {data.feature_names[column]!r} holds {values[wrong[0]]:.17g}, expected whole numbers "
             f"from 0 to {_LARGEST_CATEGORY:,}, one for each category, or NaN"
         )
