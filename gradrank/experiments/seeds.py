@@ -21,7 +21,8 @@ def over_seeds(results: Sequence[Result], *, same_queries: bool = False) -> Resu
 
     Rows are matched by what stands before their first number. Where a column has words, each is given with the number
     of seeds that it was said with; p-values and intervals of single runs are left to the runs. A table that is drawn as
-    lines keeps plain means. On given data all runs have the same queries (``same_queries``).
+    lines keeps plain means, where runs have their points at other places those of the places, too. On given data all
+    runs have the same queries (``same_queries``).
 
     >>> table = [Table((Column("system"), Column("MAP", "number")), (("a", value),)) for value in (0.2, 0.4)]
     >>> runs = [Result("x", "X", (table[k],), settings={"random_state": k}) for k in range(2)]
@@ -57,6 +58,10 @@ def _together(tables: Sequence[Table]) -> Table:
     lines = all(column.kind in ("number", "count") for column in columns)
     by_key = [_by_key(table, keys) for table in tables]
     kept = [key for key in by_key[0] if all(key in rows for rows in by_key)]
+    if lines and not kept and len({len(table.rows) for table in tables}) == 1:
+        # Lines whose points each run has at other places: the first points of all are one, and so on.
+        keys, by_key = 0, [{(number,): row for number, row in enumerate(table.rows)} for table in tables]
+        kept = list(by_key[0])
     shown = [k for k, column in enumerate(columns) if k < keys or column.kind in (*_NUMBERS, "mean", "text")]
     cells = {key: [[rows[key][k] for rows in by_key] for k in shown] for key in kept}
     heads = tuple(_head(columns[k], k < keys, lines) for k in shown)

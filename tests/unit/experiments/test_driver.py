@@ -123,6 +123,20 @@ def test_rows_of_seeds_are_matched_by_name() -> None:
     assert table.title == "T; mean ± standard deviation over 2 seeds"
 
 
+def test_lines_whose_points_lie_elsewhere_in_each_run_are_means_of_points() -> None:
+    heads = (Column("pairs", "number"), Column("MRR", "number"))
+    points = [((600.0, 0.5), (5000.0, 0.7)), ((800.0, 0.3), (7000.0, 0.9))]
+    runs = [
+        Result("x", "X", (Table(heads, rows, "trained"),), settings={"random_state": seed})
+        for seed, rows in enumerate(points)
+    ]
+    (table,) = over_seeds(runs).tables
+    np.testing.assert_allclose(table.rows, [(700.0, 0.4), (6000.0, 0.8)])
+    # One more point in a run: nothing says which ones belong together.
+    longer = replace(runs[1], tables=(Table(heads, (*points[1], (9000.0, 1.0)), "trained"),))
+    assert over_seeds([runs[0], longer]).tables[0].rows == ()
+
+
 def test_a_parameter_that_is_not_pinned_is_found() -> None:
     whole = {**TREES, "n_estimators": 5, "num_leaves": 4, "learning_rate": 0.1, "min_child_samples": 3}
     assert pinned("lambdamart", whole) == whole
