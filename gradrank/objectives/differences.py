@@ -48,6 +48,24 @@ class Differences(LabelObjective):
         return BoundDifferences(self, data)
 
 
+class WithinQueries:
+    """Weighted differences from the query's mean, over the documents that are known."""
+
+    def __init__(self, data: RankingData, known: NDArray[np.bool_]) -> None:
+        self.weight = (data.row_weights() * known).astype(np.float64)
+        self._starts, self._sizes = data.indptr[:-1], data.sizes
+        # Queries in which nothing weighs anything divide 0 by 1.
+        sums = np.add.reduceat(self.weight, self._starts)
+        self._sums = np.where(sums > 0.0, sums, 1.0)
+        self.share = self.weight / np.repeat(self._sums, self._sizes)
+        """Of each document in the weight of its query."""
+
+    def centered(self, column: NDArray[np.float64]) -> NDArray[np.float64]:
+        """c − c̄, for one number per document."""
+        means = np.add.reduceat(column * self.weight, self._starts) / self._sums
+        return np.asarray(column - np.repeat(means, self._sizes))
+
+
 class BoundDifferences(BoundObjective):
     """Differences for one data set; unjudged documents have neither λ nor ρ."""
 
@@ -55,22 +73,15 @@ class BoundDifferences(BoundObjective):
         labels = data.label(objective.label).astype(np.float64)
         judged = ~np.isnan(labels)
         self._label = np.where(judged, labels, 0.0)
-        self._weight = data.row_weights() * judged
-        self._starts, self._sizes = data.indptr[:-1], data.sizes
-        # Queries in which nothing weighs anything divide 0 by 1.
-        sums = np.add.reduceat(self._weight, self._starts)
-        self._sums = np.where(sums > 0.0, sums, 1.0)
-        self._rhos = (self._weight * (1.0 - self._weight / np.repeat(self._sums, self._sizes))).astype(np.float32)
-
-    def _left(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        difference = self._label - scores
-        means = np.add.reduceat(difference * self._weight, self._starts) / self._sums
-        return np.asarray(difference - np.repeat(means, self._sizes))
+        self._queries = WithinQueries(data, judged)
+        self._weight = self._queries.weight
+        self._rhos = (self._weight * (1.0 - self._queries.share)).astype(np.float32)
 
     def gradients(self, scores: NDArray[np.float64], step: int = 0, *, count_pairs: bool = False) -> Gradients:
         """See BoundObjective.gradients."""
-        return Gradients((self._weight * self._left(scores)).astype(np.float32), self._rhos)
+        left = self._queries.centered(self._label - scores)
+        return Gradients((self._weight * left).astype(np.float32), self._rhos)
 
     def loss(self, scores: NDArray[np.float64]) -> float:
         """See BoundObjective.loss."""
-        return float((0.5 * self._weight * self._left(scores) ** 2).sum())
+        return float((0.5 * self._weight * self._queries.centered(self._label - scores) ** 2).sum())

@@ -40,8 +40,6 @@ from gradrank.selection.members import Member
 
 TEACHER = "taught_by_portfolio"
 """The label source of what a student learns."""
-
-
 LEAVES = (63, 127, 31)
 """Of the trees of students, in the order in which they are tried; the first always are."""
 # So that the sum of all steps is the same for few trees and many.

@@ -47,7 +47,7 @@ _ELSEWHERE = {
 # Parameters of other tools that have no like here, and what does what they do.
 _NONE_HERE = {
     **dict.fromkeys(
-        ("eval_at", "ndcg_eval_at", "lambdarank_position_bias_regularization", "custom_metric"),
+        ("eval_at", "ndcg_eval_at", "custom_metric"),
         "a measure has its cut-off in its name: measure='NDCG@10'",
     ),
     **dict.fromkeys(
@@ -59,7 +59,10 @@ _NONE_HERE = {
         "norms of λ's are part of the objective: 'Lambda(NDCG, normalize=log)'",
     ),
     **dict.fromkeys(("label_gain", "ndcg_exp_gain"), "gains are part of the measure: 'NDCG(gain=linear)@10'"),
-    "lambdarank_unbiased": "positions=… holds the positions at which documents were shown; see also train_on_clicks",
+    **dict.fromkeys(
+        ("lambdarank_unbiased", "lambdarank_position_bias_regularization"),
+        "positions=… holds the positions at which documents were shown; see also train_on_clicks",
+    ),
     **dict.fromkeys(
         ("device", "device_type", "task_type", "gpu_id", "gpu_device_id", "tree_method", "devices"),
         "trees are grown on processors, by histograms",

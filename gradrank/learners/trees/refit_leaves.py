@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from gradrank.data.ranking_data import RankingData
 from gradrank.models.trees.ensemble import TreeEnsemble
+from gradrank.objectives.differences import WithinQueries
 from gradrank.runtime.kernels import njit
 from gradrank.runtime.threads import for_query_blocks
 
@@ -83,21 +84,6 @@ class _Leaves:
         return np.asarray(sums.sum(axis=0))
 
 
-class _Queries:
-    """Weighted differences from the query's mean."""
-
-    def __init__(self, data: RankingData, known: NDArray[np.bool_]) -> None:
-        self.weight = (data.row_weights() * known).astype(np.float64)
-        self._starts, self._sizes = data.indptr[:-1], data.sizes
-        sums = np.add.reduceat(self.weight, self._starts)
-        self._sums = np.where(sums > 0.0, sums, 1.0)
-
-    def pull(self, column: Vector) -> Vector:
-        """w·(c − c̄): of the sum of squared differences half the derivative."""
-        means = np.add.reduceat(column * self.weight, self._starts) / self._sums
-        return np.asarray(self.weight * (column - np.repeat(means, self._sizes)))
-
-
 def refit_leaves(
     ensemble: TreeEnsemble,
     data: RankingData,
@@ -134,9 +120,14 @@ def refit_leaves(
         return ensemble
     target = data.label(label).astype(np.float64)
     known = ~np.isnan(target)
-    leaves, queries = _Leaves(ensemble, data, n_jobs), _Queries(data, known)
+    leaves, queries = _Leaves(ensemble, data, n_jobs), WithinQueries(data, known)
+
+    def pull(column: Vector) -> Vector:
+        """For each leaf half the derivative of the sum of squared differences."""
+        return leaves.transposed(queries.weight * queries.centered(column))
+
     values = np.concatenate([tree.leaf_value for tree in ensemble.trees])
-    left = leaves.transposed(queries.pull(np.where(known, target, 0.0) - leaves.times(values)))
+    left = pull(np.where(known, target, 0.0) - leaves.times(values))
     # Leaves that no document of weight reaches stay as they are.
     reached = leaves.transposed(queries.weight)
     scale = np.where(reached > 0.0, 1.0 / np.maximum(reached + l2, 1e-300), 0.0)
@@ -146,7 +137,7 @@ def refit_leaves(
     for _ in range(iterations):
         if not size > 0.0:
             break
-        pulled = leaves.transposed(queries.pull(leaves.times(direction))) + l2 * direction
+        pulled = pull(leaves.times(direction)) + l2 * direction
         step = size / float(direction @ pulled)
         moved += step * direction
         left = left - step * pulled

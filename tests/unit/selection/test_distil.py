@@ -110,6 +110,25 @@ def test_judges_are_taught_by_models_that_have_not_seen_the_fold(result: AutoRes
         np.testing.assert_allclose(function.scores(fold)[shown], expected, atol=1e-9)
 
 
+def test_judges_learn_only_from_models_and_queries_outside_of_the_fold(
+    result: AutoResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Models that have seen the fold say the opposite of the others, and so do all of the fold's own queries."""
+    room = distil_module._Classroom(result, NDCG(10).bind(result.judged_on), 20, 1.0, None)
+    function, wanted = room._function, 0
+    signal = function.data.X[:, 0].astype(np.float64)
+    own = np.repeat(room._part[function.origin] == wanted, function.data.sizes)
+    by_fold = np.array([np.where(own, -50.0, 1.0) * signal, -3.0 * signal])
+    assert result.folds == 2
+    monkeypatch.setattr(room, "_function", replace(function, by_fold=by_fold))
+    rows = np.zeros((2, result.pool.n_features))
+    rows[1, 0] = 1.0
+    low, high = room._lesson(room._student(15), wanted).predict(rows)
+    assert high > low + 0.5
+    low, high = room._lesson(room._student(15), None).predict(rows)
+    assert high < low - 0.5
+
+
 def test_queries_that_stay_apart_judge() -> None:
     apart = auto(SETS["train"], SETS["vali"], NDCG(10), most=1, folds=2, apart=True)
     found = distil(apart, NDCG(10), 0.2, budget=1e-6)
