@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from gradrank import RankingData, auto, load_ranker, make_splits
 from gradrank.data.formats.registry import write_data
 from gradrank.selection.members import Member
 from tests.support.commands import error_of, run
+from tests.support.dask_cluster import dask_client
 
 pytest.importorskip("distributed")
 # What Dask and Tornado warn of when workers are killed is not ours.
@@ -28,15 +28,7 @@ def data() -> dict[str, RankingData]:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", silence_logs=logging.CRITICAL
-        ) as cluster,
-        Client(cluster, set_as_default=False) as found,
-    ):
-        found.wait_for_workers(2, timeout=60)
+    with dask_client() as found:
         yield found
 
 

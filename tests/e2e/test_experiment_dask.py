@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from gradrank.experiments.on_workers import on_workers
 from gradrank.learners.algorithms import algorithm
 from tests.support.commands import error_of
 from tests.support.commands import run as command
+from tests.support.dask_cluster import dask_client
 
 pytest.importorskip("distributed")
 pytest.importorskip("torch")
@@ -28,15 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", silence_logs=logging.CRITICAL
-        ) as cluster,
-        Client(cluster, set_as_default=False) as found,
-    ):
-        found.wait_for_workers(2, timeout=60)
+    with dask_client() as found:
         yield found
 
 
